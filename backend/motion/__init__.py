@@ -1,0 +1,1 @@
+"""Skeletons, clips and what can be measured on them: plain data and numpy alone."""

@@ -1,0 +1,65 @@
+"""Where the joints are: from local rotations to the world and back, all frames at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .clip import Clip
+from .rotations import Array, conjugate, multiply, normalize, rotate
+from .skeleton import Skeleton
+
+RIGID_WITHIN = 1e-6
+"""Joints that stay this close to their place at rest, in metres, count as not moved."""
+
+
+def forward(
+    skeleton: Skeleton,
+    root_positions: Array,
+    rotations: Array,
+    translations: Array | None = None,
+) -> tuple[Array, Array]:
+    """World positions `(frames, joints, 3)` and rotations `(frames, joints, 4)` of all joints."""
+    frames, joints = rotations.shape[:2]
+    positions = np.empty((frames, joints, 3))
+    turns = np.empty((frames, joints, 4))
+    local = multiply(skeleton.local_rests, rotations)
+    offsets = np.broadcast_to(skeleton.offsets, (frames, joints, 3))
+    if translations is not None:
+        offsets = offsets + rotate(skeleton.local_rests, translations)
+    positions[:, 0] = root_positions
+    turns[:, 0] = local[:, 0]
+    parents = np.asarray(skeleton.parents)
+    for level in skeleton.levels:
+        above = parents[level]
+        turns[:, level] = multiply(turns[:, above], local[:, level])
+        positions[:, level] = positions[:, above] + rotate(turns[:, above], offsets[:, level])
+    return positions, turns
+
+
+def pose(clip: Clip) -> tuple[Array, Array]:
+    """`forward` of a whole clip."""
+    return forward(clip.skeleton, clip.root_positions, clip.rotations, clip.translations)
+
+
+def tails(clip: Clip) -> Array:
+    """World positions `(frames, joints, 3)` of the ends of all bones."""
+    positions, turns = pose(clip)
+    return positions + rotate(turns, np.broadcast_to(clip.skeleton.tail_offsets, positions.shape))
+
+
+def local(skeleton: Skeleton, positions: Array, turns: Array) -> tuple[Array, Array | None]:
+    """Local rotations and translations of world positions and rotations: undoes `forward`.
+
+    Translations are None where every joint keeps its place at rest to within `RIGID_WITHIN`.
+    """
+    parents = np.maximum(skeleton.parents, 0)
+    above = turns[:, parents].copy()
+    above[:, 0] = np.array([1.0, 0.0, 0.0, 0.0])
+    rotations = normalize(
+        multiply(conjugate(skeleton.local_rests), multiply(conjugate(above), turns))
+    )
+    apart = rotate(conjugate(above), positions - positions[:, parents])
+    moved = rotate(conjugate(skeleton.local_rests), apart - skeleton.offsets)
+    moved[:, 0] = 0.0
+    rigid = np.abs(moved).max(initial=0.0) < RIGID_WITHIN
+    return rotations, None if rigid else moved

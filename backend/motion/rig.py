@@ -1,0 +1,283 @@
+"""Between an armature and its skeleton: bone channels to clips, clips to bone channels.
+
+Blender stores a pose as channels: a rotation and a location for each bone, and for the object. The
+classes here hold what is needed to turn all frames of them into a `Clip` and back; the add-on fills
+them from an armature and does no mathematics itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UserError
+from . import kinematics
+from .clip import Clip
+from .rotations import (
+    IDENTITY,
+    Array,
+    about_z,
+    conjugate,
+    continuous,
+    from_matrix,
+    multiply,
+    rotate,
+    twist_about_z,
+)
+from .skeleton import Skeleton
+
+
+class RootMotion(Enum):
+    """What carries the character over the ground in a baked Action."""
+
+    OBJECT = "OBJECT"
+    ROOT = "ROOT"
+    HIPS = "HIPS"
+    IN_PLACE = "IN_PLACE"
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A place in the world, or a row of them: turned, moved and evenly scaled."""
+
+    position: Array
+    """`(..., 3)` metres."""
+    rotation: Array
+    """`(..., 4)`"""
+    scale: float = 1.0
+
+    def __matmul__(self, inner: Placement) -> Placement:
+        """`inner` seen from outside."""
+        return Placement(
+            self.position + rotate(self.rotation, self.scale * inner.position),
+            multiply(self.rotation, inner.rotation),
+            self.scale * inner.scale,
+        )
+
+    def inverse(self) -> Placement:
+        back = conjugate(self.rotation)
+        return Placement(rotate(back, -self.position) / self.scale, back, 1.0 / self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Channels:
+    """What Blender keys, for all frames."""
+
+    placement: Placement
+    """The object in the world, `(frames, …)`; its scale is that of the rig."""
+    rotations: Array
+    """`(frames, bones, 4)` pose rotations; bone 0 stands for the object and stays at rest."""
+    translations: Array
+    """`(frames, bones, 3)` pose locations, metres."""
+
+
+@dataclass(frozen=True, eq=False)
+class Controls:
+    """The bones that a bake keys, as a tree under bone 0, the object.
+
+    For most rigs these are the armature's own bones. A rig whose joints follow other bones, such as
+    Rigify's, gives those, with the parents that they have in effect once the switches are set.
+    """
+
+    tree: Skeleton
+    """Joint 0 is the object; lengths in metres, axes as in the armature."""
+    joints: tuple[int, ...]
+    """For each bone the skeleton's joint that it moves with, -1 where it stays at rest."""
+    root: int = 0
+    """The bone that can carry root motion, 0 where there is none but the object."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rig:
+    """An armature and the skeleton that Limber sees in it."""
+
+    skeleton: Skeleton
+    bones: Skeleton
+    """All bones that matter, under a joint 0 for the object: metres, axes as in the armature."""
+    joint_bones: tuple[int, ...]
+    """For each joint of the skeleton, its bone in `bones`."""
+    controls: Controls
+    metres: float = 1.0
+    """Metres per unit of the armature."""
+
+    def clip_from_channels(self, channels: Channels, fps: float, label: str, loop: bool) -> Clip:
+        """The clip that bone and object channels play."""
+        if self._stem is not None:
+            return self._grown(channels, self._stem, fps, label, loop)
+        rotations = channels.rotations.copy()
+        rotations[:, 0] = channels.placement.rotation
+        positions, turns = kinematics.forward(
+            self.bones, channels.placement.position, rotations, channels.translations
+        )
+        joints = list(self.joint_bones)
+        return self.clip_from_world(positions[:, joints], turns[:, joints], fps, label, loop)
+
+    def _grown(self, channels: Channels, stem: Rig, fps: float, label: str, loop: bool) -> Clip:
+        """As `clip_from_channels` where joints hang on joints: only the hips need the world."""
+        chain = [self.bones.index(name) for name in stem.bones.names]
+        below = Channels(
+            channels.placement, channels.rotations[:, chain], channels.translations[:, chain]
+        )
+        hips = stem.clip_from_channels(below, fps, label, loop)
+        joints = list(self.joint_bones)
+        rotations = channels.rotations[:, joints]
+        rotations[:, 0] = hips.rotations[:, 0]
+        translations = channels.translations[:, joints]
+        translations[:, 0] = 0.0
+        moved = translations if np.abs(translations).max() >= kinematics.RIGID_WITHIN else None
+        return Clip(
+            self.skeleton, fps, hips.root_positions, continuous(rotations), moved, loop, label
+        )
+
+    def clip_from_matrices(
+        self, objects: Array, bones: Array, fps: float, label: str, loop: bool
+    ) -> Clip:
+        """The clip of evaluated world matrices of the object `(frames, 4, 4)`, positions in metres,
+        and of the joints' bones in armature space and units `(frames, joints, 4, 4)`."""
+        world = objects[:, None, :3, :3] @ bones[..., :3, :3]
+        positions = objects[:, None, :3, :3] @ bones[..., :3, 3:] + objects[:, None, :3, 3:]
+        return self.clip_from_world(positions[..., 0], from_matrix(world), fps, label, loop)
+
+    def clip_from_world(
+        self, positions: Array, turns: Array, fps: float, label: str, loop: bool
+    ) -> Clip:
+        """The clip of joints at world positions `(frames, joints, 3)` and turns `(…, 4)`."""
+        rotations, translations = kinematics.local(self.skeleton, positions, turns)
+        return Clip(
+            self.skeleton, fps, positions[:, 0], continuous(rotations), translations, loop, label
+        )
+
+    def channels_from_clip(self, clip: Clip, origin: Placement, mode: RootMotion) -> Channels:
+        """What to key so that the rig, its object now at `origin`, plays the clip."""
+        if not clip.skeleton.same_joints(self.skeleton):
+            raise UserError(_difference(clip.skeleton, self.skeleton))
+        if mode is RootMotion.ROOT and self.controls.root == 0:
+            raise UserError(
+                "This rig has no root bone above its hips; "
+                "choose Object or Hips for the root motion, or set the root bone."
+            )
+        if mode is RootMotion.IN_PLACE:
+            clip = replace(clip, root_positions=_without_travel(clip.root_positions))
+        if self._stem is not None:
+            return self._spread(clip, self._stem, origin, mode)
+        positions, turns = kinematics.pose(clip)
+        travel = self._travel(positions[:, 0], turns[:, 0], origin)
+        carried = {0: travel @ origin if mode is RootMotion.OBJECT else origin}
+        if mode is RootMotion.ROOT:
+            tree, root = self.controls.tree, self.controls.root
+            rest = Placement(tree.rest_heads[root], tree.rest_rotations[root])
+            carried[root] = travel @ origin @ rest
+        return self._pose_controls(positions, turns, carried)
+
+    def _spread(self, clip: Clip, stem: Rig, origin: Placement, mode: RootMotion) -> Channels:
+        """As `channels_from_clip` where joints hang on joints: only the hips need the world."""
+        hips = Clip(stem.skeleton, clip.fps, clip.root_positions, clip.rotations[:, :1])
+        below = stem.channels_from_clip(hips, origin, mode)
+        chain = [self.bones.index(name) for name in stem.bones.names]
+        joints = list(self.joint_bones)
+        rotations = np.empty((clip.frames, len(self.bones), 4))
+        translations = np.zeros((clip.frames, len(self.bones), 3))
+        rotations[:, joints] = clip.rotations
+        rotations[:, chain] = below.rotations
+        if clip.translations is not None:
+            translations[:, joints] = clip.translations
+        translations[:, chain] = below.translations
+        return Channels(below.placement, rotations, translations)
+
+    @cached_property
+    def _stem(self) -> Rig | None:
+        """The rig cut down to the hips and what carries them, if that says all about the rest.
+
+        Where every joint's bone is keyed itself and hangs on the bone of the joint above it, its
+        channels are the clip's own rotations and need no way through the world and back.
+        """
+        bones, joints = self.bones, self.joint_bones
+        hanging = all(
+            bones.parents[joints[joint]] == joints[parent]
+            for joint, parent in enumerate(self.skeleton.parents)
+            if joint
+        )
+        if len(joints) == 1 or not hanging or self.controls.tree is not bones:
+            return None
+        chain = bones.above(joints[0])
+        trunk = bones.part(chain)
+        root = chain.index(self.controls.root)
+        return Rig(
+            skeleton=self.skeleton.part([0]),
+            bones=trunk,
+            joint_bones=(len(chain) - 1,),
+            controls=Controls(trunk, (*[-1] * (len(chain) - 1), 0), root),
+            metres=self.metres,
+        )
+
+    def _travel(self, hips: Array, turns: Array, origin: Placement) -> Placement:
+        """How far the character has come over the ground since rest at `origin`, each frame.
+
+        The heading is the twist about Z of the whole turn since rest, which goes smoothly through a
+        somersault where the direction of the face would jump.
+        """
+        bone = self.joint_bones[0]
+        rest = origin @ Placement(self.bones.rest_heads[bone], self.bones.rest_rotations[bone])
+        turn = about_z(twist_about_z(multiply(turns, conjugate(rest.rotation))))
+        flat = np.array([1.0, 1.0, 0.0])
+        return Placement(
+            flat * (hips - rotate(turn, np.broadcast_to(rest.position, hips.shape))), turn
+        )
+
+    def _pose_controls(
+        self, positions: Array, turns: Array, carried: dict[int, Placement]
+    ) -> Channels:
+        """Channels that bring the joints to the world `positions` and `turns` of all frames.
+
+        The controls in `carried` go where that says; the others move with their joints or, having
+        none, stay at rest under their parents.
+        """
+        tree, frames = self.controls.tree, len(positions)
+        heads = np.empty((frames, len(tree), 3))
+        rotations = np.empty((frames, len(tree), 4))
+        joints, parents = np.asarray(self.controls.joints), np.asarray(tree.parents)
+        offsets = self._control_rests(joints)
+        for level in (np.zeros(1, dtype=np.int64), *tree.levels):
+            led, still = level[joints[level] >= 0], level[joints[level] < 0]
+            turn = turns[:, joints[led]]
+            rotations[:, led] = multiply(turn, offsets.rotation[led])
+            heads[:, led] = positions[:, joints[led]] + rotate(turn, offsets.position[led])
+            above = rotations[:, parents[still]]
+            rotations[:, still] = multiply(above, tree.local_rests[still])
+            heads[:, still] = heads[:, parents[still]] + rotate(above, tree.offsets[still])
+            for bone in carried.keys() & set(level.tolist()):
+                heads[:, bone] = carried[bone].position
+                rotations[:, bone] = carried[bone].rotation
+        placement = Placement(heads[:, 0].copy(), rotations[:, 0].copy())
+        local, moved = kinematics.local(tree, heads, rotations)
+        local[:, 0] = IDENTITY
+        return Channels(placement, local, np.zeros_like(heads) if moved is None else moved)
+
+    def _control_rests(self, joints: NDArray[np.int64]) -> Placement:
+        """Where the controls are at rest, seen from the joints that they move with."""
+        bones = np.asarray(self.joint_bones)[np.maximum(joints, 0)]
+        back = conjugate(self.bones.rest_rotations[bones])
+        tree = self.controls.tree
+        apart = tree.rest_heads - self.bones.rest_heads[bones]
+        return Placement(rotate(back, apart), multiply(back, tree.rest_rotations))
+
+
+def _without_travel(positions: Array) -> Array:
+    """Root positions that go up and down, but stay over the first frame's place."""
+    held = positions.copy()
+    held[:, :2] = positions[0, :2]
+    return held
+
+
+def _difference(clip: Skeleton, rig: Skeleton) -> str:
+    missing = sorted(set(clip.names) - set(rig.names))
+    if missing:
+        return (
+            f"The clip moves {missing[0]!r}, which this rig does not have "
+            f"({len(missing)} of {len(clip)} joints are missing); choose the rig it was made for."
+        )
+    return "The clip's joints hang together differently from this rig's; read the clip again."

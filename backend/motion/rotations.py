@@ -1,0 +1,276 @@
+"""Rotations as unit quaternions `w, x, y, z` in arrays of any shape `(..., 4)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
+_TINY = 1e-12
+
+
+def multiply(a: Array, b: Array) -> Array:
+    """The rotation `b` followed by `a`, `(..., 4)`."""
+    aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
+    bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    out[..., 0] = aw * bw - ax * bx - ay * by - az * bz
+    out[..., 1] = aw * bx + ax * bw + ay * bz - az * by
+    out[..., 2] = aw * by - ax * bz + ay * bw + az * bx
+    out[..., 3] = aw * bz + ax * by - ay * bx + az * bw
+    return out
+
+
+def conjugate(q: Array) -> Array:
+    """The inverse of a unit quaternion."""
+    return q * np.array([1.0, -1.0, -1.0, -1.0])
+
+
+def normalize(q: ArrayLike) -> Array:
+    """Unit length; a quaternion of no length becomes the identity."""
+    q = np.asarray(q, dtype=np.float64)
+    length = np.sqrt(np.einsum("...i,...i->...", q, q))[..., None]
+    return np.where(length > _TINY, q / np.maximum(length, _TINY), IDENTITY)
+
+
+def rotate(q: Array, v: Array) -> Array:
+    """Vectors `(..., 3)` turned by `q`."""
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    vx, vy, vz = v[..., 0], v[..., 1], v[..., 2]
+    tx = 2.0 * (y * vz - z * vy)
+    ty = 2.0 * (z * vx - x * vz)
+    tz = 2.0 * (x * vy - y * vx)
+    out = np.empty((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), 3))
+    out[..., 0] = vx + w * tx + (y * tz - z * ty)
+    out[..., 1] = vy + w * ty + (z * tx - x * tz)
+    out[..., 2] = vz + w * tz + (x * ty - y * tx)
+    return out
+
+
+def to_matrix(q: Array) -> Array:
+    """Rotation matrices `(..., 3, 3)`."""
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    out = np.empty((*q.shape[:-1], 3, 3))
+    out[..., 0, 0] = 1 - 2 * (y * y + z * z)
+    out[..., 0, 1] = 2 * (x * y - w * z)
+    out[..., 0, 2] = 2 * (x * z + w * y)
+    out[..., 1, 0] = 2 * (x * y + w * z)
+    out[..., 1, 1] = 1 - 2 * (x * x + z * z)
+    out[..., 1, 2] = 2 * (y * z - w * x)
+    out[..., 2, 0] = 2 * (x * z - w * y)
+    out[..., 2, 1] = 2 * (y * z + w * x)
+    out[..., 2, 2] = 1 - 2 * (x * x + y * y)
+    return out
+
+
+def from_matrix(m: Array) -> Array:
+    """Quaternions of rotation matrices `(..., 3, 3)`; scale per axis is taken out first.
+
+    Of the four ways to divide, the one with the largest divisor is used for each matrix.
+    """
+    m = m / np.maximum(np.linalg.norm(m, axis=-2, keepdims=True), _TINY)
+    xx, yy, zz = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
+    squares = np.stack(
+        [1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz], axis=-1
+    )
+    wx = m[..., 2, 1] - m[..., 1, 2]
+    wy = m[..., 0, 2] - m[..., 2, 0]
+    wz = m[..., 1, 0] - m[..., 0, 1]
+    xy = m[..., 1, 0] + m[..., 0, 1]
+    xz = m[..., 0, 2] + m[..., 2, 0]
+    yz = m[..., 2, 1] + m[..., 1, 2]
+    rows = np.stack(
+        [
+            np.stack([squares[..., 0], wx, wy, wz], axis=-1),
+            np.stack([wx, squares[..., 1], xy, xz], axis=-1),
+            np.stack([wy, xy, squares[..., 2], yz], axis=-1),
+            np.stack([wz, xz, yz, squares[..., 3]], axis=-1),
+        ],
+        axis=-2,
+    )
+    best = np.argmax(squares, axis=-1)[..., None, None]
+    return normalize(np.take_along_axis(rows, best, axis=-2)[..., 0, :])
+
+
+def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
+    """Turns by `angle` (radians) about `axis` `(..., 3)`, which need not be of unit length."""
+    axis = np.asarray(axis, dtype=np.float64)
+    angle = np.asarray(angle, dtype=np.float64)
+    length = np.linalg.norm(axis, axis=-1, keepdims=True)
+    half = 0.5 * angle[..., None]
+    vector = np.sin(half) * axis / np.maximum(length, _TINY)
+    cosine = np.broadcast_to(np.cos(half), (*vector.shape[:-1], 1))
+    return normalize(np.concatenate([cosine, vector], axis=-1))
+
+
+def to_axis_angle(q: Array) -> tuple[Array, Array]:
+    """Unit axes `(..., 3)` and angles from 0 to 2π; a zero turn has the axis Y, as in Blender."""
+    sine = np.linalg.norm(q[..., 1:], axis=-1)
+    angle = 2.0 * np.arctan2(sine, q[..., 0])
+    still = sine < _TINY
+    axis = q[..., 1:] / np.where(still, 1.0, sine)[..., None]
+    return np.where(still[..., None], np.array([0.0, 1.0, 0.0]), axis), np.where(still, 0.0, angle)
+
+
+def from_rotation_vector(v: ArrayLike) -> Array:
+    """The exponential map: turns about `v` `(..., 3)` by its length."""
+    v = np.asarray(v, dtype=np.float64)
+    angle = np.linalg.norm(v, axis=-1, keepdims=True)
+    scale = 0.5 * np.sinc(angle / (2.0 * np.pi))
+    return np.concatenate([np.cos(0.5 * angle), scale * v], axis=-1)
+
+
+def to_rotation_vector(q: Array) -> Array:
+    """The logarithm `(..., 3)`, of length at most π."""
+    q = np.where(q[..., :1] < 0, -q, q)
+    sine = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, q[..., :1])
+    return q[..., 1:] * np.where(sine > 1e-9, angle / np.maximum(sine, 1e-9), 2.0)
+
+
+def between(a: ArrayLike, b: ArrayLike) -> Array:
+    """The shortest turns that take direction `a` to direction `b`, both `(..., 3)`."""
+    start, end = _unit(a), _unit(b)
+    dot = np.einsum("...i,...i->...", start, end)[..., None]
+    away = np.where(np.abs(start[..., :1]) < 0.9, np.array([1.0, 0, 0]), np.array([0, 1.0, 0]))
+    half_turn = np.concatenate([np.zeros_like(dot), np.cross(start, away)], axis=-1)
+    plain = np.concatenate([1.0 + dot, np.cross(start, end)], axis=-1)
+    return normalize(np.where(dot < -1.0 + 1e-9, half_turn, plain))
+
+
+def angle_between(a: Array, b: Array) -> Array:
+    """Angles in radians, 0 to π, between rotations."""
+    difference = multiply(conjugate(a), b)
+    return 2.0 * np.arctan2(
+        np.linalg.norm(difference[..., 1:], axis=-1), np.abs(difference[..., 0])
+    )
+
+
+def slerp(a: Array, b: Array, t: ArrayLike) -> Array:
+    """Rotations at the part `t` of the shorter way from `a` to `b`."""
+    t = np.asarray(t, dtype=np.float64)[..., None]
+    return multiply(a, from_rotation_vector(t * to_rotation_vector(multiply(conjugate(a), b))))
+
+
+def continuous(q: Array) -> Array:
+    """The same rotations `(frames, ..., 4)`, with signs that do not flip from frame to frame."""
+    if len(q) < 2:
+        return q.copy()
+    flips = np.einsum("...i,...i->...", q[1:], q[:-1]) < 0
+    signs = np.where(np.cumsum(flips, axis=0) % 2 == 1, -1.0, 1.0)
+    out = q.copy()
+    out[1:] *= signs[..., None]
+    return out
+
+
+def heading(q: Array, forward: Array) -> Array:
+    """The angle about Z, in radians, to which `q` turns the direction `forward`."""
+    turned = rotate(q, np.broadcast_to(forward, (*q.shape[:-1], 3)))
+    return np.arctan2(turned[..., 1], turned[..., 0]) - np.arctan2(forward[1], forward[0])
+
+
+def twist_about_z(q: Array) -> Array:
+    """The part of each turn `(frames, ..., 4)` that is about Z, in radians, without jumps."""
+    angle = 2.0 * np.arctan2(q[..., 3], q[..., 0])
+    return np.unwrap(angle, axis=0)
+
+
+def about_z(angle: ArrayLike) -> Array:
+    """Turns about Z by `angle` in radians."""
+    half = 0.5 * np.asarray(angle, dtype=np.float64)
+    zero = np.zeros_like(half)
+    return np.stack([np.cos(half), zero, zero, np.sin(half)], axis=-1)
+
+
+def from_euler(angles: ArrayLike, order: str = "XYZ") -> Array:
+    """Blender's Euler angles `(..., 3)` (always x, y, z), turned about the axes in `order`."""
+    angles = np.asarray(angles, dtype=np.float64)
+    turns = {axis: _about("XYZ".index(axis), angles[..., "XYZ".index(axis)]) for axis in order}
+    first, second, third = (turns[axis] for axis in order)
+    return multiply(third, multiply(second, first))
+
+
+def to_euler(q: Array, order: str = "XYZ") -> Array:
+    """Blender's Euler angles `(..., 3)` of rotations, the middle angle within ±π/2."""
+    i, j, k = ("XYZ".index(axis) for axis in order)
+    sign = 1.0 if (j - i) % 3 == 1 else -1.0
+    m = to_matrix(q)
+    out = np.empty((*q.shape[:-1], 3))
+    cosine = np.hypot(m[..., i, i], m[..., j, i])
+    locked = cosine < 1e-7
+    out[..., i] = np.where(
+        locked,
+        np.arctan2(-sign * m[..., j, k], m[..., j, j]),
+        np.arctan2(sign * m[..., k, j], m[..., k, k]),
+    )
+    out[..., j] = np.arctan2(-sign * m[..., k, i], cosine)
+    out[..., k] = np.where(locked, 0.0, np.arctan2(sign * m[..., j, i], m[..., i, i]))
+    return out
+
+
+def to_euler_continuous(q: Array, order: str = "XYZ") -> Array:
+    """Euler curves `(frames, ..., 3)` without jumps: each frame takes the nearest equal angles."""
+    one = to_euler(q, order)
+    middle = "XYZ".index(order[1])
+    other = one + np.pi
+    other[..., middle] = np.pi - one[..., middle]
+    out = one.copy()
+    for frame in range(1, len(q)):
+        before = out[frame - 1]
+        near = _nearest_turn(one[frame], before)
+        far = _nearest_turn(other[frame], before)
+        nearer = np.abs(far - before).sum(-1) < np.abs(near - before).sum(-1)
+        out[frame] = np.where(nearer[..., None], far, near)
+    return out
+
+
+def to_axis_angle_continuous(q: Array) -> tuple[Array, Array]:
+    """Axis and angle curves `(frames, ..., 3)`, `(frames, ...)` without jumps of the axis."""
+    axis, angle = to_axis_angle(continuous(q))
+    for frame in range(1, len(q)):
+        still = np.abs(np.sin(0.5 * angle[frame])) < 1e-9
+        axis[frame] = np.where(still[..., None], axis[frame - 1], axis[frame])
+        flip = np.einsum("...i,...i->...", axis[frame], axis[frame - 1]) < 0
+        axis[frame] = np.where(flip[..., None], -axis[frame], axis[frame])
+        angle[frame] = _nearest_turn(np.where(flip, -angle[frame], angle[frame]), angle[frame - 1])
+    return axis, angle
+
+
+def from_channel(values: Array, mode: str) -> Array:
+    """Rotations of Blender's channels in a rotation mode: quaternions, axis-angle or Euler."""
+    if mode == "QUATERNION":
+        return normalize(values)
+    if mode == "AXIS_ANGLE":
+        return from_axis_angle(values[..., 1:], values[..., 0])
+    return from_euler(values, mode)
+
+
+def to_channel(q: Array, mode: str) -> Array:
+    """Curves `(frames, ..., 3 or 4)` for a rotation mode, without jumps between frames."""
+    if mode == "QUATERNION":
+        return continuous(q)
+    if mode == "AXIS_ANGLE":
+        axis, angle = to_axis_angle_continuous(q)
+        return np.concatenate([angle[..., None], axis], axis=-1)
+    return to_euler_continuous(q, mode)
+
+
+def _unit(v: ArrayLike) -> Array:
+    vector = np.asarray(v, dtype=np.float64)
+    return vector / np.maximum(np.linalg.norm(vector, axis=-1, keepdims=True), _TINY)
+
+
+def _nearest_turn(angle: Array, near: Array) -> Array:
+    return angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi))
+
+
+def _about(axis: int, angle: Array) -> Array:
+    out: Any = np.zeros((*angle.shape, 4))
+    out[..., 0] = np.cos(0.5 * angle)
+    out[..., 1 + axis] = np.sin(0.5 * angle)
+    return np.asarray(out, dtype=np.float64)
