@@ -1,0 +1,234 @@
+"""The command line: `python -m backend --help`. Each command imports just what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UserError
+
+if TYPE_CHECKING:
+    from .job_folder import Progress, Status
+
+FINE, USER_ERROR, USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; 0 is fine, 1 an error with a sentence on stderr, 2 wrong usage."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return USER_ERROR
+
+
+def _session(options: argparse.Namespace) -> int:
+    from . import session
+
+    return session.main()
+
+
+def _versions(options: argparse.Namespace) -> int:
+    from .versions import versions
+
+    found = versions()
+    _show(found, options.json, [f"{name} {found[name] or 'missing'}" for name in found])
+    return FINE
+
+
+def _clips(options: argparse.Namespace) -> int:
+    from . import clip_files
+
+    rows = [
+        {
+            "file": str(path),
+            "label": clip.label,
+            "frames": clip.frames,
+            "fps": clip.fps,
+            "seconds": clip.seconds,
+            "joints": len(clip.skeleton),
+            "loop": clip.loop,
+        }
+        for path in options.files
+        for clip in clip_files.load_any(path)
+    ]
+    lines = [
+        f"{row['frames']:6d} frames  {row['seconds']:8.2f} s  {row['joints']:4d} joints"
+        f"  {'loop' if row['loop'] else '    '}  {row['label']}"
+        for row in rows
+    ]
+    _show({"clips": rows}, options.json, lines)
+    return FINE
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from ..motion import bvh
+    from . import clip_files
+
+    clips = clip_files.load_any(options.source)
+    suffix = options.target.suffix.lower()
+    if suffix == ".limber":
+        clip_files.save_clips(options.target, clips)
+    elif suffix == ".bvh":
+        chosen = [clip for clip in clips if options.clip in (None, clip.label)]
+        if len(chosen) != 1:
+            labels = ", ".join(repr(clip.label) for clip in clips)
+            raise UserError(f"A BVH file holds one clip; choose one with --clip from {labels}.")
+        bvh.write(options.target, chosen[0])
+    else:
+        raise UserError(f"{options.target.name} must end in .limber or .bvh.")
+    return FINE
+
+
+def _analyse(options: argparse.Namespace) -> int:
+    from . import clip_files, job_folder, jobs
+
+    clips = clip_files.load_all(options.files)
+    settings = {} if options.ground is None else {"ground": options.ground}
+    spec = job_folder.Spec("analyse", settings)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = job_folder.create_at(options.out or Path(temporary) / "job", spec, clips)
+        code = _ended(jobs.run(folder, _report))
+        if code == FINE:
+            text = (folder / "report.txt").read_text("utf-8")
+            report = json.loads((folder / "report.json").read_text("utf-8"))
+            _show(report, options.json, [text.rstrip("\n")])
+    return code
+
+
+def _job_run(options: argparse.Namespace) -> int:
+    from . import jobs
+
+    return _ended(jobs.run(options.folder, None if options.quiet else _report))
+
+
+def _job_resume(options: argparse.Namespace) -> int:
+    from . import job_folder
+
+    job_folder.prepare_start(options.folder)
+    return _job_run(options)
+
+
+def _job_list(options: argparse.Namespace) -> int:
+    from .job_folder import Watch, folders
+
+    found = [Watch(folder).poll() for folder in folders(options.root)]
+    _show([status.to_json() for status in found], options.json, [_line(each) for each in found])
+    return FINE
+
+
+def _job_show(options: argparse.Namespace) -> int:
+    from .job_folder import Watch, read_spec
+
+    read_spec(options.folder)
+    status = Watch(options.folder).poll()
+    _show(status.to_json(), options.json, [_line(status), status.sentence])
+    return FINE
+
+
+def _job_cancel(options: argparse.Namespace) -> int:
+    from . import job_folder
+
+    job_folder.read_spec(options.folder)
+    job_folder.ask_to_cancel(options.folder)
+    while job_folder.running_process(options.folder) is not None:
+        job_folder.enforce_cancel(options.folder, options.grace)
+        time.sleep(0.05)
+    return FINE
+
+
+def _ended(status: Status) -> int:
+    if status.state == "done":
+        return FINE
+    raise UserError(status.sentence)
+
+
+def _line(status: Status) -> str:
+    progress = status.progress.text() if status.progress else ""
+    return f"{status.state:<9}  {status.spec.kind:<10}  {status.folder}  {progress}".rstrip()
+
+
+def _report(progress: Progress) -> None:
+    """One line that overwrites itself in a terminal."""
+    end = "\r" if sys.stderr.isatty() and progress.fraction < 1 else "\n"
+    start = "\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{start}{progress.text()}", end=end, file=sys.stderr, flush=True)
+
+
+def _show(data: Any, as_json: bool, lines: list[str]) -> None:
+    if as_json:
+        print(json.dumps(data, indent=1))
+    else:
+        print("\n".join(lines))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m backend", description="Limber's backend: clips, jobs and the live session."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = commands.add_parser("clips", help="list the clips in .limber and .bvh files")
+    command.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    _finish(command, _clips)
+
+    command = commands.add_parser("analyse", help="measure clips and say what is wrong with them")
+    command.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    command.add_argument("--out", type=Path, metavar="DIR", help="new folder to keep the report in")
+    command.add_argument("--ground", type=float, metavar="M", help="height of the ground, metres")
+    _finish(command, _analyse)
+
+    command = commands.add_parser("convert", help="turn .bvh into .limber or back")
+    command.add_argument("source", type=Path, metavar="IN")
+    command.add_argument("target", type=Path, metavar="OUT")
+    command.add_argument("--clip", metavar="LABEL", help="which clip of several to write as BVH")
+    _finish(command, _convert, as_json=False)
+
+    _add_job_commands(commands.add_parser("job", help="run, list, show, cancel or resume jobs"))
+
+    command = commands.add_parser("versions", help="tell the versions of Limber and its packages")
+    _finish(command, _versions)
+
+    command = commands.add_parser("session", help="serve Blender on stdin and stdout")
+    _finish(command, _session, as_json=False)
+    return parser
+
+
+def _add_job_commands(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, run, help_text in (
+        ("run", _job_run, "run the job in this process, from its checkpoint if there is one"),
+        ("resume", _job_resume, "run a job that was cancelled, failed or stopped"),
+    ):
+        command = commands.add_parser(name, help=help_text)
+        command.add_argument("folder", type=Path, metavar="FOLDER")
+        command.add_argument("--quiet", action="store_true", help="print no progress")
+        _finish(command, run, as_json=False)
+
+    command = commands.add_parser("list", help="list the jobs in a folder, newest first")
+    command.add_argument("root", type=Path, metavar="FOLDER")
+    _finish(command, _job_list)
+
+    command = commands.add_parser("show", help="say how a job stands")
+    command.add_argument("folder", type=Path, metavar="FOLDER")
+    _finish(command, _job_show)
+
+    command = commands.add_parser("cancel", help="ask a job to stop, and see that it does")
+    command.add_argument("folder", type=Path, metavar="FOLDER")
+    command.add_argument(
+        "--grace", type=float, default=5.0, metavar="S", help="seconds it has before it is killed"
+    )
+    _finish(command, _job_cancel, as_json=False)
+
+
+def _finish(parser: argparse.ArgumentParser, run: Any, *, as_json: bool = True) -> None:
+    if as_json:
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(run=run)
