@@ -1,0 +1,1 @@
+"""The characters that ship with Limber, and the scripts that make them."""
