@@ -1,0 +1,1 @@
+"""Operators: each only calls functions that scripts and tests can call as well."""

@@ -1,0 +1,1 @@
+"""Panels and lists, one file per panel."""

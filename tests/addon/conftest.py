@@ -1,0 +1,38 @@
+"""Runs Blender as a module, with Limber enabled under the name that it has for users."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PACKAGE = "bl_ext.user_default.limber"
+
+_resources = Path(tempfile.mkdtemp(prefix="limber-test-"))
+atexit.register(shutil.rmtree, _resources, ignore_errors=True)
+_extensions = _resources / "extensions" / "user_default"
+_extensions.mkdir(parents=True)
+(_extensions / "limber").symlink_to(PROJECT)
+os.environ["BLENDER_USER_RESOURCES"] = str(_resources)
+
+import bpy  # noqa: E402
+
+bpy.ops.preferences.addon_enable(module=PACKAGE)
+
+
+@pytest.fixture(autouse=True)
+def empty_file() -> None:
+    """Each test begins in an empty scene at 30 frames per second."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+    bpy.context.scene.render.fps = 30
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    # Blender 4.2 to 4.5 crash at exit while a command is still registered.
+    bpy.ops.preferences.addon_disable(module=PACKAGE)
