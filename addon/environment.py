@@ -20,16 +20,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..backend.errors import UserError
-from ..backend.runtime.check import (
-    Report,
-    clean_environment,
-    fingerprint,
-    hidden_window,
-    interpreter,
-)
+from ..backend.runtime import processes
+from ..backend.runtime.check import Report, fingerprint, interpreter
 from ..backend.runtime.files import read_json, write_json
 from ..backend.runtime.install import current
-from ..backend.runtime.records import Progress
+from ..backend.runtime.progress import Progress
 from ..backend.runtime.versions import FOLDER
 
 BUNDLED_WHEELS = FOLDER / "backend_wheels"
@@ -170,11 +165,11 @@ class Program:
         self._process = subprocess.Popen(
             [str(blender_python()), "-m", f"backend.runtime.{name}", *arguments],
             cwd=FOLDER,
-            env={**clean_environment(), "PYTHONIOENCODING": "utf-8"},
+            env=processes.environment(PYTHONIOENCODING="utf-8"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            **hidden_window(),
+            creationflags=processes.NO_WINDOW,
         )
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()

@@ -6,7 +6,7 @@ from bpy.types import Context, Panel, UILayout
 
 from ...backend.errors import UserError
 from ...backend.runtime.check import Report
-from ...backend.runtime.records import duration
+from ...backend.runtime.progress import duration
 from .. import environment
 from ..ops.environment import Work
 from ..settings import choice, preferences

@@ -8,7 +8,6 @@ the rotations) is the first frame taken as the rest pose. The rest pose is set o
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
+from ..runtime.files import plain_errors, write_text
 from . import kinematics
 from .bvh_text import Bvh, parse
 from .clip import Clip
@@ -157,7 +157,7 @@ def write(path: str | Path, clip: Clip, *, scale: float = 0.01, up: str = "Y") -
     values = np.concatenate(columns, axis=1) + 0.0  # no negative zeros
     row = " ".join(["%.10g"] * values.shape[1]) + "\n"
     motion = f"MOTION\nFrames: {clip.frames}\nFrame Time: {1.0 / clip.fps:.12g}\n"
-    _save(Path(path), text + motion + "".join(row % tuple(frame) for frame in values.tolist()))
+    write_text(Path(path), text + motion + "".join(row % tuple(frame) for frame in values.tolist()))
 
 
 def _local_motion(bvh: Bvh, offsets: Array) -> tuple[Array, Array]:
@@ -313,17 +313,5 @@ def _vector(values: Array) -> str:
 
 
 def _load(path: Path) -> str:
-    try:
+    with plain_errors(path, "read"):
         return path.read_bytes().decode("utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"The file {path} can not be read: {error.strerror}.") from error
-
-
-def _save(path: Path, text: str) -> None:
-    aside = path.with_name(path.name + ".part")
-    try:
-        aside.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(aside, path)  # noqa: PTH105
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise UserError(f"The file {path} can not be written: {error.strerror}.") from error

@@ -11,7 +11,6 @@ import hashlib
 import importlib
 import importlib.metadata
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from . import processes
 from .records import emit, reporting
 from .versions import FOLDER
 
@@ -159,20 +159,6 @@ def interpreter(path: Path) -> Path:
     return path
 
 
-def clean_environment() -> dict[str, str]:
-    """This process's environment without what would lead another Python to our modules."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("PYTHON") and name not in ("VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-    }
-
-
-def hidden_window() -> dict[str, Any]:
-    """Arguments for subprocess that keep Windows from showing a console."""
-    return {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="backend.runtime.check", description=__doc__)
     parser.add_argument("python", nargs="?", help="the Python to check")
@@ -202,14 +188,14 @@ def _run(command: list[str], seconds: float) -> str:
     return subprocess.run(
         command,
         cwd=FOLDER,
-        env=clean_environment(),
+        env=processes.environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
         errors="replace",
         timeout=seconds,
         check=True,
-        **hidden_window(),
+        creationflags=processes.NO_WINDOW,
     ).stdout
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UserError
 
 if TYPE_CHECKING:
-    from .job_folder import Progress, Status
+    from .job_folder import Status
+    from .progress import Progress
 
 FINE, USER_ERROR, USAGE = 0, 1, 2
 
@@ -151,7 +152,7 @@ def _ended(status: Status) -> int:
 
 
 def _line(status: Status) -> str:
-    progress = status.progress.text() if status.progress else ""
+    progress = str(status.progress) if status.progress else ""
     return f"{status.state:<9}  {status.spec.kind:<10}  {status.folder}  {progress}".rstrip()
 
 
@@ -159,7 +160,7 @@ def _report(progress: Progress) -> None:
     """One line that overwrites itself in a terminal."""
     end = "\r" if sys.stderr.isatty() and progress.fraction < 1 else "\n"
     start = "\x1b[K" if sys.stderr.isatty() else ""
-    print(f"{start}{progress.text()}", end=end, file=sys.stderr, flush=True)
+    print(f"{start}{progress}", end=end, file=sys.stderr, flush=True)
 
 
 def _show(data: Any, as_json: bool, lines: list[str]) -> None:

@@ -31,9 +31,11 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from ..errors import UserError
-from .check import REQUIREMENTS, Report, check, clean_environment, hidden_window
+from . import lock, processes
+from .check import REQUIREMENTS, Report, check
 from .files import DiskFull, plain_errors, read_json, write_json
-from .records import Cancelled, Progress, closed_stdin, emit, emit_progress, reporting
+from .progress import Cancelled, Progress, TimeLeft
+from .records import closed_stdin, emit, emit_progress, reporting
 
 COMPLETE = "complete.json"
 MB = 1e6
@@ -136,7 +138,7 @@ class _Making:
         self.fetching = ""
         self.unpacked = 0.0
         self.before = 0.0
-        self.began = 0.0
+        self.pace = TimeLeft()
 
     def make(self, requirements: Path, index: str) -> Report:
         emit_progress(Progress(0.0, "Making the environment", "", None))
@@ -202,7 +204,7 @@ class _Making:
         chosen = self.temporary / "chosen.txt"
         lines = [f"{package.name}=={package.version}" for package in self.packages.values()]
         chosen.write_text("\n".join(lines), "utf-8")
-        self.began = time.monotonic()
+        self.pace = TimeLeft()
         # What is chosen is complete, so pip need not ask for dependencies again; and Python
         # compiles what is imported, which is a small part of it, by itself.
         arguments = ["-r", str(chosen), "--no-deps", "--no-compile", *sources]
@@ -223,7 +225,7 @@ class _Making:
         elif line.startswith("Installing collected packages"):
             self.unpacked = self.wheel_contents()
             self.before = _bytes_in(self.modules())
-            self.began = time.monotonic()
+            self.pace = TimeLeft()
 
     def wheel_contents(self) -> float:
         """Bytes that all chosen packages will take, from the wheels that are here by now."""
@@ -250,7 +252,7 @@ class _Making:
             f"{sum(here) / MB:.0f} of {total / MB:.0f} MB"
         )
         size = sum(package.size for package in self.packages.values()) / MB
-        left = self.left(part)
+        left = self.pace.update(time.monotonic(), part)
         after = None if left is None else left + INSTALL_SECONDS_PER_MB * size
         return Progress(0.05 + DOWNLOAD_SHARE * part, "Downloading", figure, after)
 
@@ -264,16 +266,12 @@ class _Making:
             f"{min(written, self.unpacked) / MB:.0f} of {self.unpacked / MB:.0f} MB"
         )
         start = 0.05 + (DOWNLOAD_SHARE if self.fetching else 0.0)
-        return Progress(start + (0.97 - start) * part, "Installing", figure, self.left(part))
+        left = self.pace.update(time.monotonic(), part)
+        return Progress(start + (0.97 - start) * part, "Installing", figure, left)
 
     def modules(self) -> Path:
         """The folder that packages are installed to."""
         return next(self.folder.glob("[Ll]ib/**/site-packages"))
-
-    def left(self, part: float) -> float | None:
-        """Seconds until the end of a stage of which `part` is done, at its pace so far."""
-        elapsed = time.monotonic() - self.began
-        return elapsed * (1.0 - part) / part if part > 0.02 and elapsed > 1.0 else None
 
     def pip(
         self,
@@ -303,7 +301,7 @@ class _Making:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             errors="replace",
-            **hidden_window(),
+            creationflags=processes.NO_WINDOW,
         )
         try:
             said = list(self.listen(process, on_line, on_tick))
@@ -349,7 +347,7 @@ class _Making:
         unwanted = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT"}
         variables = {
             name: value
-            for name, value in clean_environment().items()
+            for name, value in processes.environment().items()
             if name not in unwanted and not (self.wheels and name.startswith("PIP_"))
         }
         variables.update({name: str(self.temporary) for name in own})
@@ -413,22 +411,12 @@ def _explained(said: str, wheels: Path | None) -> UserError:
 
 @contextmanager
 def _alone(root: Path) -> Iterator[None]:
-    """Holds a lock that the system itself gives up when this process ends, however it ends."""
     root.mkdir(parents=True, exist_ok=True)
-    with (root / "install.lock").open("a+b") as stream:
-        try:
-            if sys.platform == "win32":
-                import msvcrt
-
-                msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
-            else:
-                import fcntl
-
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+    with lock.hold(root / "install.lock") as held:
+        if not held:
             raise UserError(
                 "Another Blender is installing or removing the backend; wait until it is done."
-            ) from None
+            )
         yield
 
 

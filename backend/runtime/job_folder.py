@@ -27,6 +27,7 @@ from ..errors import UserError
 from ..motion.clip import Clip
 from . import clip_files, lock, processes
 from .files import plain_errors, read_json, write_json
+from .progress import Progress
 
 GRACE = 5.0
 """Seconds that a job has to stop by itself after it was asked to."""
@@ -51,29 +52,6 @@ class Spec:
     """What the user calls it."""
     created: float = 0.0
     """When, in seconds since 1970."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """One report."""
-
-    fraction: float
-    """From 0 to 1."""
-    stage: str
-    """What is being done."""
-    figure: str = ""
-    """A number that the user understands, in words."""
-    seconds_left: float | None = None
-    """None while it cannot be told."""
-    time: float = 0.0
-    """When it was written, in seconds since 1970: the process's last sign of life."""
-
-    def text(self) -> str:
-        """One line for a panel or a terminal."""
-        parts = [f"{self.fraction:.0%}", self.stage, self.figure]
-        if self.seconds_left is not None and self.fraction < 1:
-            parts.append(f"{spoken(self.seconds_left)} left")
-        return ", ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -279,15 +257,6 @@ _SENTENCES = {
     "cancelled": "Cancelled; press Resume to go on from where it was.",
     "stopped": "Stopped before it was done; press Resume to go on from where it was.",
 }
-
-
-def spoken(seconds: float) -> str:
-    """A duration as one would say it."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 90 * 60:
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def _sweep(root: Path) -> None:

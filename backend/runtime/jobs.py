@@ -22,8 +22,9 @@ from ..motion.clip import Clip
 from . import clip_files, job_folder, limber_file, lock
 from .files import DiskFull, plain_errors, sweep
 from .imports import resolve
-from .job_folder import Progress, Spec
+from .job_folder import Spec
 from .limber_file import AnyArray, Content
+from .progress import Cancelled, Progress, TimeLeft
 
 KINDS = {
     "analyse": ".analyse:analyse",
@@ -37,30 +38,6 @@ CHECKPOINT_PAUSE = 10.0
 """How many times as long as writing the last checkpoint took to work before the next is due."""
 _FIRST_COST = 0.1
 """What a checkpoint is thought to take, in seconds, before one has been written."""
-
-
-class Cancelled(Exception):
-    """The user asked the job to stop."""
-
-
-class TimeLeft:
-    """Tells the time left from the pace of the later half of this run, past a slow beginning."""
-
-    def __init__(self) -> None:
-        self._reports: list[tuple[float, float]] = []
-
-    def update(self, now: float, fraction: float) -> float | None:
-        """Seconds, from the fraction done at the time `now`; None while there is no pace yet."""
-        self._reports.append((now, fraction))
-        start = self._reports[0][0]
-        middle = 0.5 * (start + now)
-        # Halving the list keeps it short without losing the later half.
-        if len(self._reports) > 1000:
-            self._reports = self._reports[:1] + self._reports[2::2]
-        then, before = min(self._reports, key=lambda report: abs(report[0] - middle))
-        if now <= then or fraction <= before:
-            return None
-        return (1.0 - fraction) * (now - then) / (fraction - before)
 
 
 class Job:

@@ -1,4 +1,7 @@
-"""Starting and ending Limber's own processes, alike on Linux, macOS and Windows."""
+"""Starting and ending Limber's own processes, alike on Linux, macOS and Windows.
+
+Standard library only, because Blender's own Python runs what installs the backend.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ from ..errors import UserError
 from .versions import FOLDER
 
 # Without it every process would open a console window on Windows.
-_FLAGS: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 _TAIL_BYTES = 4096
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """This process's variables without those that would bend another Python to Blender's."""
+    """This process's variables without those that would lead another Python to our modules."""
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("PYTHON") and name != "__PYVENV_LAUNCHER__"
+        if not name.startswith("PYTHON") and name not in ("VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
     }
     return kept | extra
 
@@ -44,7 +47,7 @@ def start(
             stderr=stderr,
             cwd=FOLDER,
             env=environment(**(variables or {})),
-            creationflags=_FLAGS,
+            creationflags=NO_WINDOW,
             start_new_session=os.name != "nt",
         )
     except OSError as error:

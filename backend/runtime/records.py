@@ -1,8 +1,8 @@
 """How a program beside Blender reports: one JSON list `[kind, message]` a line on its stdout.
 
-Kinds: `progress` (fields of `Progress`), then one of `report` (a `check.Report`), `done`, `error`
-(a sentence for the user) and `cancelled`. The program stops when its stdin is closed, which works
-alike on all systems and also tells it that Blender has ended. Standard library only.
+Kinds: `progress` (fields of `progress.Progress`), then one of `report` (a `check.Report`), `done`,
+`error` (a sentence for the user) and `cancelled`. The program stops when its stdin is closed, which
+works alike on all systems and also tells it that Blender has ended. Standard library only.
 """
 
 from __future__ import annotations
@@ -17,30 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import UserError
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a program is."""
-
-    fraction: float
-    """From 0 to 1."""
-    stage: str
-    """What it is doing, as in "Downloading"."""
-    figure: str
-    """How much of it, as in "torch, 3 of 14 packages, 120 of 350 MB"."""
-    seconds_left: float | None
-    """Estimated time until the end, None while that cannot be said."""
-
-    def __str__(self) -> str:
-        parts = [f"{self.stage} {self.figure}".strip(), f"{100 * self.fraction:.0f}%"]
-        if self.seconds_left is not None:
-            parts.append(f"{duration(self.seconds_left)} left")
-        return ", ".join(parts)
-
-
-class Cancelled(Exception):
-    """The user, or the end of Blender, has stopped the program."""
+from .progress import Cancelled, Progress
 
 
 @dataclass
@@ -86,11 +63,3 @@ def closed_stdin() -> threading.Event:
     if sys.stdin is not None:
         threading.Thread(target=wait, daemon=True).start()
     return closed
-
-
-def duration(seconds: float) -> str:
-    """For people: "40 s", "3 min", "1 h 20 min"."""
-    if seconds < 60:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

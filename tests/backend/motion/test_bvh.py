@@ -317,9 +317,9 @@ def test_any_broken_text_is_a_user_error() -> None:
 
 
 def test_files_that_can_not_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="can not be read"):
+    with pytest.raises(UserError, match="cannot be read"):
         bvh.read(tmp_path / "missing.bvh")
-    with pytest.raises(UserError, match="can not be written"):
+    with pytest.raises(UserError, match="cannot be written"):
         bvh.write(tmp_path / "no" / "folder.bvh", bvh.read(SMALL))
 
 

@@ -144,7 +144,8 @@ def test_newest_of_a_drag_wins(client: Client) -> None:
     others = [client.post("echo", {"number": n}, channel="drag") for n in range(5)]
     apart = client.post("echo", {"number": 9}, channel="another drag")
     found = {reply.ticket: reply for reply in replies(client, 7)}
-    assert found[first].values == {"stopped": True}
+    # It stopped, or was outdated before it had begun.
+    assert found[first].dropped or found[first].values == {"stopped": True}
     # All but the last may have been answered or dropped; the last is always answered.
     assert found[others[-1]].values == {"number": 4}
     assert found[apart].values == {"number": 9}
