@@ -33,9 +33,13 @@ class BoneName(PropertyGroup):
 
 
 class ClipEntry(PropertyGroup):
-    """One Action in the clip list."""
+    """One Action or NLA strip in the clip list."""
 
     action: PointerProperty(type=Action, name="Action", description="Action to learn from")
+    strip: StringProperty(
+        name="Strip",
+        description="NLA track and strip that plays the Action, a line each; empty for the Action",
+    )
     use: BoolProperty(name="Use", description="Learn from this clip", default=True)
     use_range: BoolProperty(
         name="Range", description="Use only a part of the Action", default=False
