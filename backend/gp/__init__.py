@@ -1,0 +1,1 @@
+"""Gaussian processes over latent points: kernels, objectives and active sets."""
