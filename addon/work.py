@@ -7,10 +7,12 @@ window (`WorkOperator`).
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Generator
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, ClassVar, TypeVar
 
+import bpy
 from bpy.types import Context, Event
 
 from ..backend.errors import UserError
@@ -23,13 +25,131 @@ TURN = 0.05
 """Seconds that one turn may work; below the tenth of a second that a user notices."""
 
 
-def run(worker: Generator[float, None, Result]) -> Result:
-    """Does all the work now."""
+def run(
+    worker: Generator[float, None, Result], tell: Callable[[float], None] | None = None
+) -> Result:
+    """Does all the work now; `tell` is given the fraction done after each step."""
     while True:
         try:
-            next(worker)
+            fraction = next(worker)
         except StopIteration as stop:
             return stop.value
+        if tell is not None:
+            tell(fraction)
+
+
+def aside(function: Callable[[], Result], fraction: float = 0.0) -> Generator[float, None, Result]:
+    """A worker for one long computation that cannot be cut: it runs in a thread beside Blender.
+
+    The function must not touch bpy. Closing the worker leaves its result alone.
+    """
+    found: list[Result] = []
+    raised: list[BaseException] = []
+
+    def compute() -> None:
+        try:
+            found.append(function())
+        except BaseException as error:
+            raised.append(error)  # raised again below, where somebody can catch it
+
+    thread = threading.Thread(target=compute, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(TICK)
+        yield fraction
+    if raised:
+        raise raised[0]
+    return found[0]
+
+
+def part(
+    worker: Generator[float, None, Result], start: float, stop: float
+) -> Generator[float, None, Result]:
+    """A worker as a part of a longer one, whose fraction it takes from `start` to `stop`."""
+    try:
+        while True:
+            fraction = next(worker)
+            yield start + (stop - start) * fraction
+    except StopIteration as done:
+        return done.value
+    finally:
+        worker.close()
+
+
+class Work:
+    """A worker in the window, of which there is one at a time."""
+
+    running: ClassVar[Work | None] = None
+
+    def __init__(self, doing: str, worker: Generator[float, None, Any]) -> None:
+        self.doing = doing
+        self.fraction = 0.0
+        self.stopped = ""
+        """Why it was stopped before its end, as a sentence; empty while it runs."""
+        self._worker = worker
+        self._began = time.monotonic()
+        Work.running = self
+        for handlers, function in self._handlers():
+            handlers.append(function)
+
+    def turn(self) -> None:
+        """Works for a moment; StopIteration brings the result."""
+        until = time.monotonic() + TURN
+        while time.monotonic() < until:
+            self.fraction = next(self._worker)
+
+    def stop(self, why: str) -> None:
+        """Closes the worker, which puts back what it had changed; again does nothing."""
+        if Work.running is self:
+            self.stopped = why
+            try:
+                self._worker.close()
+            finally:
+                self.leave()
+
+    def leave(self) -> None:
+        """Makes way for the next one."""
+        if Work.running is self:
+            Work.running = None
+            for handlers, function in self._handlers():
+                handlers.remove(function)
+
+    def status(self) -> str:
+        """A line for the status bar: what, how far, how long still, how to stop."""
+        passed = time.monotonic() - self._began
+        known = self.fraction > 0.02 and passed > 1.0
+        left = f", {passed / self.fraction - passed:.0f} s left" if known else ""
+        return f"{self.doing}: {self.fraction:.0%}{left}   (Esc to cancel)"
+
+    def _handlers(self) -> list[tuple[Any, Any]]:
+        # Undo, which another window may ask for, and opening a file replace all data; the worker
+        # must let go before that.
+        handlers = bpy.app.handlers
+        return [
+            (handlers.undo_pre, _stop_for_undo),
+            (handlers.redo_pre, _stop_for_undo),
+            (handlers.load_pre, _stop_for_load),
+        ]
+
+
+def _stop_for_undo(*_: Any) -> None:
+    stop("Something was undone while Limber was at work, so it stopped; start again.")
+
+
+def _stop_for_load(*_: Any) -> None:
+    stop("Another file was opened while Limber was at work.")
+
+
+def stop(why: str) -> None:
+    """Stops what runs in the window, if anything does."""
+    if Work.running is not None:
+        Work.running.stop(why)
+
+
+def require_idle() -> None:
+    """A `UserError` while other work runs: two workers would set each other's frames."""
+    if Work.running is not None:
+        raise UserError(f"Limber is busy: {Work.running.doing.lower()}; wait or press Esc there.")
 
 
 class WorkOperator:
@@ -50,19 +170,21 @@ class WorkOperator:
 
     def execute(self: Any, context: Context) -> set[str]:
         try:
-            self.finish(context, run(self.start(context)))
+            require_idle()
+            tell = _printing(self.doing) if bpy.app.background else None
+            self.finish(context, run(self.start(context), tell))
         except UserError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
+            return self._refuse(error)
         return {'FINISHED'}
 
     def invoke(self: Any, context: Context, event: Event) -> set[str]:
+        if bpy.app.background or context.window is None:
+            return self.execute(context)
         try:
-            self._worker = self.start(context)
+            require_idle()
+            self._work = Work(self.doing, self.start(context))
         except UserError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
-        self._began = time.monotonic()
+            return self._refuse(error)
         manager = context.window_manager
         self._timer = manager.event_timer_add(TICK, window=context.window)
         manager.progress_begin(0.0, 1.0)
@@ -70,53 +192,58 @@ class WorkOperator:
         return {'RUNNING_MODAL'}
 
     def modal(self: Any, context: Context, event: Event) -> set[str]:
+        work = self._work
         if event.type == 'ESC' and event.value == 'PRESS':
-            self._worker.close()
+            work.stop("Cancelled; nothing was changed")
+        if work.stopped:
             self._leave(context)
-            self.report({'INFO'}, "Cancelled; nothing was changed")
+            self.report({'INFO'}, work.stopped)
             return {'CANCELLED'}
         if event.type != 'TIMER':
             return {'RUNNING_MODAL'}
         try:
-            self._turn(context)
-            return {'RUNNING_MODAL'}
+            work.turn()
         except StopIteration as stop:
             self._leave(context)
             return self._end(context, stop.value)
         except UserError as error:
             self._leave(context)
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
+            return self._refuse(error)
+        except ReferenceError:
+            # Scripts and other windows go on meanwhile and may have deleted what it works on.
+            self._leave(context)
+            return self._refuse("What Limber was working on has been deleted; start again.")
         except BaseException:
             self._leave(context)
             raise
+        context.window_manager.progress_update(work.fraction)
+        context.workspace.status_text_set(work.status())
+        redraw_panels(context)
+        return {'RUNNING_MODAL'}
 
-    def _turn(self: Any, context: Context) -> None:
-        until = time.monotonic() + TURN
-        while time.monotonic() < until:
-            fraction = next(self._worker)
-        context.window_manager.progress_update(fraction)
-        context.workspace.status_text_set(status(self.doing, fraction, self._began))
+    def cancel(self: Any, context: Context) -> None:
+        # Blender calls this when the window closes, another file is opened, and when it ends.
+        self._work.stop("The window was closed")
+        self._leave(context)
 
     def _end(self: Any, context: Context, result: Any) -> set[str]:
         try:
             self.finish(context, result)
         except UserError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
+            return self._refuse(error)
         return {'FINISHED'}
 
+    def _refuse(self: Any, error: UserError | str) -> set[str]:
+        self.report({'ERROR'}, str(error))
+        return {'CANCELLED'}
+
     def _leave(self: Any, context: Context) -> None:
+        self._work.leave()
         context.window_manager.event_timer_remove(self._timer)
         context.window_manager.progress_end()
-        context.workspace.status_text_set(None)
-
-
-def status(doing: str, fraction: float, began: float) -> str:
-    """A line for the status bar: what, how far, how long still, how to stop."""
-    passed = time.monotonic() - began
-    left = f", {passed / fraction - passed:.0f} s left" if fraction > 0.02 else ""
-    return f"{doing}: {fraction:.0%}{left}   (Esc to cancel)"
+        if context.workspace is not None:
+            context.workspace.status_text_set(None)
+        redraw_panels(context)
 
 
 class ReportingOperator:
@@ -124,8 +251,39 @@ class ReportingOperator:
 
     def execute(self: Any, context: Context) -> set[str]:
         try:
+            require_idle()
             self.act(context)
         except UserError as error:
             self.report({'ERROR'}, str(error))
             return {'CANCELLED'}
         return {'FINISHED'}
+
+
+def redraw_panels(context: Context) -> None:
+    """Draws the sidebars anew, but not the views beside them, which take longer."""
+    for window in context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type == 'VIEW_3D':
+                for region in area.regions:
+                    if region.type == 'UI':
+                        region.tag_redraw()
+
+
+def _printing(doing: str) -> Callable[[float], None]:
+    """Prints every tenth of work that takes longer than a second."""
+    began, tenths = time.monotonic(), 0
+
+    def tell(fraction: float) -> None:
+        nonlocal tenths
+        if time.monotonic() > began + 1.0 and int(10 * fraction) > tenths:
+            tenths = int(10 * fraction)
+            print(f"{doing}: {fraction:.0%}", flush=True)
+
+    return tell
+
+
+CLASSES = ()
+
+
+def unregister() -> None:
+    stop("Limber was disabled while it was at work.")
