@@ -260,10 +260,12 @@ class ReportingOperator:
 
 
 def redraw_panels(context: Context) -> None:
-    """Draws the sidebars anew, but not the views beside them, which take longer."""
+    """Draws the sidebars and the preferences anew, but not the views, which take longer."""
     for window in context.window_manager.windows:
         for area in window.screen.areas:
-            if area.type == 'VIEW_3D':
+            if area.type == 'PREFERENCES':
+                area.tag_redraw()
+            elif area.type == 'VIEW_3D':
                 for region in area.regions:
                     if region.type == 'UI':
                         region.tag_redraw()

@@ -16,6 +16,7 @@ from ...backend.runtime.check import Report
 from .. import environment
 from ..environment import Cancelled, Choice, Program
 from ..settings import choice
+from ..work import redraw_panels
 
 TICK = 0.1
 """Seconds between two looks at the program."""
@@ -68,7 +69,7 @@ class ProgramOperator:
             return self._conclude(self._program)
         if self._program.progress is not None:
             context.workspace.status_text_set(f"{self._program.progress}   (Esc to cancel)")
-            redraw(context)
+            redraw_panels(context)
         return {'PASS_THROUGH'}
 
     def cancel(self: Any, context: Context) -> None:
@@ -87,7 +88,7 @@ class ProgramOperator:
         Work.program = None
         context.window_manager.event_timer_remove(self._timer)
         context.workspace.status_text_set(None)
-        redraw(context)
+        redraw_panels(context)
 
     def _conclude(self: Any, program: Program) -> set[str]:
         try:
@@ -174,14 +175,6 @@ class LIMBER_OT_cancel_backend(Operator):
     def execute(self, context: Context) -> set[str]:
         Work.program.cancel()
         return {'FINISHED'}
-
-
-def redraw(context: Context) -> None:
-    """Draw the panels that show the backend anew."""
-    for window in context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type in {'VIEW_3D', 'PREFERENCES'}:
-                area.tag_redraw()
 
 
 CLASSES = (
