@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import bpy
 from bpy.types import Action, Object
@@ -12,9 +13,11 @@ from ..backend.errors import UserError
 from ..backend.motion.clip import Clip
 from . import clips
 from .clips import Source
-from .props import ClipEntry
 from .rig import read_rig
 from .work import run
+
+if TYPE_CHECKING:  # props.py needs this file
+    from .props import ClipEntry
 
 
 def add(obj: Object, action: Action) -> ClipEntry:

@@ -12,8 +12,9 @@ from bpy.props import (
     PointerProperty,
     StringProperty,
 )
-from bpy.types import Action, Object, PropertyGroup
+from bpy.types import Action, Context, Object, PropertyGroup
 
+from . import clip_list, guesses
 from .rig import PROFILES
 
 _AXES = [
@@ -24,98 +25,357 @@ _AXES = [
     ("Z", "Z", ""),
     ("-Z", "-Z", ""),
 ]
+_PROFILES = [(profile.key, profile.label, profile.description) for profile in PROFILES.values()]
+
+# What a user sets for a character that is linked from another file stays with its override.
+_KEPT = {'LIBRARY_OVERRIDABLE'}
+_KEPT_LIST = {'LIBRARY_OVERRIDABLE', 'USE_INSERTION'}
 
 
 class BoneName(PropertyGroup):
     """The name of a bone, in a list."""
 
-    name: StringProperty(name="Bone", description="Name of the bone")
+    name: StringProperty(name="Bone", description="Name of the bone", override=_KEPT)
+
+
+def _length_changed(self: ClipEntry, context: Context) -> None:
+    if self.end < self.start:
+        self.end = self.start  # comes back here
+    else:
+        clip_list.measure(self.id_data, self)
 
 
 class ClipEntry(PropertyGroup):
     """One Action or NLA strip in the clip list."""
 
-    action: PointerProperty(type=Action, name="Action", description="Action to learn from")
+    action: PointerProperty(
+        type=Action, name="Action", description="Action to learn from", override=_KEPT
+    )
     strip: StringProperty(
         name="Strip",
         description="NLA track and strip that plays the Action, a line each; empty for the Action",
+        override=_KEPT,
     )
-    use: BoolProperty(name="Use", description="Learn from this clip", default=True)
+    use: BoolProperty(name="Use", description="Learn from this clip", default=True, override=_KEPT)
     use_range: BoolProperty(
-        name="Range", description="Use only a part of the Action", default=False
+        name="Range",
+        description="Use only a part of the Action",
+        default=False,
+        update=_length_changed,
+        override=_KEPT,
     )
-    start: IntProperty(name="Start", description="First frame of the part to use")
-    end: IntProperty(name="End", description="Last frame of the part to use")
+    start: IntProperty(
+        name="Start",
+        description="First frame of the part to use",
+        update=_length_changed,
+        override=_KEPT,
+    )
+    end: IntProperty(
+        name="End",
+        description="Last frame of the part to use",
+        update=_length_changed,
+        override=_KEPT,
+    )
     loop: BoolProperty(
-        name="Loop", description="The last frame leads back into the first", default=False
+        name="Loop",
+        description="The last frame leads back into the first",
+        default=False,
+        update=_length_changed,
+        override=_KEPT,
     )
-    frames: IntProperty(name="Frames", description="Number of frames")
-    seconds: FloatProperty(name="Seconds", description="Duration in seconds")
+    frames: IntProperty(name="Frames", description="Number of frames", override=_KEPT)
+    seconds: FloatProperty(name="Seconds", description="Duration in seconds", override=_KEPT)
     warnings: StringProperty(
-        name="Warnings", description="What may go wrong with this clip, one sentence a line"
+        name="Warnings",
+        description="What may go wrong with this clip, one sentence a line",
+        override=_KEPT,
     )
+    flaws: StringProperty(
+        name="Flaws",
+        description="Where the motion jumps, found when it was last read, one sentence a line",
+        override=_KEPT,
+    )
+
+
+def _used(name: str, index: list[str] | None = None) -> dict[str, object]:
+    """Callbacks of a property that shows what is used, guessed or set, and sets it."""
+
+    def get(self: RigSettings) -> object:
+        found = guesses.seen(self.id_data)
+        value = getattr(self, name)
+        if name == "profile":
+            value = found.profile
+        elif found.summary is not None:
+            value = getattr(found.summary, name)
+        if index is not None:
+            return index.index(value) if value in index else 0
+        return value
+
+    def set_(self: RigSettings, value: object) -> None:
+        setattr(self, name, value if index is None else index[value])
+
+    return {"get": get, "set": set_}
+
+
+_AXIS_KEYS = [axis[0] for axis in _AXES]
+
+
+def _add_foot(self: RigSettings, name: str) -> None:
+    if name and name not in {foot.name for foot in keep_feet(self)}:
+        self.feet.add().name = name
+
+
+def keep_feet(settings: RigSettings) -> bpy.types.bpy_prop_collection:
+    """The user's own list of feet, begun with the guessed ones."""
+    summary = guesses.seen(settings.id_data).summary
+    if not len(settings.feet) and summary is not None:
+        for name in summary.feet:
+            settings.feet.add().name = name
+    return settings.feet
 
 
 class RigSettings(PropertyGroup):
-    """What Limber knows of one character, kept on its armature object."""
+    """What Limber knows of one character, kept on its armature object.
+
+    Each guess has two properties: the plain one holds what the user chose, if anything, and the one
+    that ends in `_used` shows what is used.
+    """
 
     profile: EnumProperty(
         name="Profile",
         description="What kind of rig this is",
-        items=[('AUTO', "Automatic", "Find the profile by the bones and their names")]
-        + [(profile.key, profile.label, profile.description) for profile in PROFILES.values()],
+        items=[('AUTO', "Automatic", "Find the profile by the bones and their names"), *_PROFILES],
         default='AUTO',
+        override=_KEPT,
+    )
+    profile_used: EnumProperty(
+        name="Profile",
+        description="What kind of rig this is: found by its bones unless you choose",
+        items=_PROFILES,
+        **_used("profile", [profile[0] for profile in _PROFILES]),
     )
     hips: StringProperty(
-        name="Hips", description="Bone where the legs and the spine meet; guessed if empty"
+        name="Hips",
+        description="Bone where the legs and the spine meet; guessed if empty",
+        override=_KEPT,
+    )
+    hips_used: StringProperty(
+        name="Hips",
+        description="Bone where the legs and the spine meet: guessed unless you choose",
+        **_used("hips"),
     )
     root: StringProperty(
         name="Root",
         description="Bone above the hips that can carry root motion; the topmost if empty",
+        override=_KEPT,
+    )
+    root_used: StringProperty(
+        name="Root",
+        description="Bone above the hips that can carry root motion: the topmost unless you choose",
+        **_used("root"),
     )
     feet: CollectionProperty(
-        type=BoneName, name="Feet", description="Bones that touch the ground; guessed if empty"
+        type=BoneName,
+        name="Feet",
+        description="Bones that touch the ground; guessed if empty",
+        override=_KEPT_LIST,
+    )
+    add_foot: StringProperty(
+        name="Add Foot",
+        description="Bone that touches the ground, to add to the feet",
+        get=lambda self: "",
+        set=_add_foot,
     )
     forward: EnumProperty(
         name="Forward",
         description="Axis of the armature that the character faces",
         items=[('AUTO', "Automatic", "Guess from the feet and the sides"), *_AXES],
         default='AUTO',
+        override=_KEPT,
+    )
+    forward_used: EnumProperty(
+        name="Forward",
+        description="Axis of the armature that the character faces: guessed unless you choose",
+        items=_AXES,
+        **_used("forward", _AXIS_KEYS),
     )
     up: EnumProperty(
         name="Up",
         description="Axis of the armature that points up",
         items=[('AUTO', "Automatic", "See how the object stands in the scene"), *_AXES],
         default='AUTO',
+        override=_KEPT,
+    )
+    up_used: EnumProperty(
+        name="Up",
+        description="Axis of the armature that points up: as it stands in the scene unless you "
+        "choose",
+        items=_AXES,
+        **_used("up", _AXIS_KEYS),
     )
     height: FloatProperty(
         name="Height",
-        description="True height of the character; 0 takes it from the armature",
-        subtype='DISTANCE',
-        unit='LENGTH',
+        description="True height of the character in metres; 0 takes it from the armature",
         min=0.0,
         default=0.0,
+        override=_KEPT,
     )
-    clips: CollectionProperty(type=ClipEntry, name="Clips")
-    clip_index: IntProperty(name="Clip", description="Clip that is active in the list")
+    height_used: FloatProperty(
+        name="Height",
+        description="True height of the character in metres: as the armature has it unless you set "
+        "it",
+        min=0.0,
+        soft_max=10.0,
+        precision=2,
+        step=1,
+        **_used("height"),
+    )
+    clips: CollectionProperty(type=ClipEntry, name="Clips", override=_KEPT_LIST)
+    clip_index: IntProperty(
+        name="Clip", description="Clip that is active in the list", min=0, override=_KEPT
+    )
+
+
+class BakeOptions:
+    """How a clip becomes an Action, as `BakeSettings`: for the panel and for the operators."""
+
+    name: StringProperty(
+        name="Name", description="Name of the Action; the clip's own if this is empty"
+    )
+    start: IntProperty(name="Start Frame", description="Frame at which the clip begins", default=1)
+    use_range: BoolProperty(name="Range", description="Bake only a part of the clip", default=False)
+    first: IntProperty(
+        name="First",
+        description="First frame of the part to bake, counted from 1",
+        min=1,
+        default=1,
+    )
+    last: IntProperty(
+        name="Last",
+        description="Last frame of the part to bake, counted from 1; frames past the clip's end "
+        "are not there to bake",
+        min=1,
+        default=100,
+    )
+    replace: BoolProperty(
+        name="Replace",
+        description="Give the curves to the Action of that name, if there is one, instead of "
+        "making a new Action",
+        default=False,
+    )
+    push_to_nla: BoolProperty(
+        name="Push to NLA",
+        description="Put the Action on an NLA track of its own instead of making it the active one",
+        default=False,
+    )
+    only_selected: BoolProperty(
+        name="Only Selected Bones",
+        description="Key just the bones that are selected in Pose Mode",
+        default=False,
+    )
+    root_motion: EnumProperty(
+        name="Root Motion",
+        description="What carries the character over the ground",
+        items=[
+            ('HIPS', "Hips", "The hips bone travels; the object stays where it is"),
+            ('ROOT', "Root Bone", "The root bone above the hips travels over the ground"),
+            ('OBJECT', "Object", "The armature object travels over the ground"),
+            ('IN_PLACE', "In Place", "Nothing travels: the character moves on the spot"),
+        ],
+        default='HIPS',
+    )
+    thin: BoolProperty(
+        name="Thin Keys",
+        description="Leave out keys that the curves do without, within the errors below; "
+        "otherwise every frame is keyed",
+        default=False,
+    )
+    angle_error: FloatProperty(
+        name="Angle Error",
+        description="How far rotations may be off when keys are thinned, in degrees",
+        min=0.001,
+        soft_max=5.0,
+        default=0.1,
+    )
+    distance_error: FloatProperty(
+        name="Distance Error",
+        description="How far locations may be off when keys are thinned, in metres",
+        min=0.00001,
+        soft_max=0.1,
+        default=0.001,
+        precision=4,
+        step=0.1,
+    )
+
+
+class BakePanelSettings(BakeOptions, PropertyGroup):
+    """What is set in the Bake panel."""
+
+    source: EnumProperty(
+        name="Source",
+        description="Where the clip to bake comes from",
+        items=[
+            ('LIST', "Clip List", "The clip that is active in the Clips panel"),
+            ('FILE', "File", "The clips of a .limber or .bvh file"),
+        ],
+        default='LIST',
+    )
+    filepath: StringProperty(
+        name="File", description="A .limber or .bvh file with clips", subtype='FILE_PATH'
+    )
+    clip: StringProperty(
+        name="Clip", description="Name of the clip in the file; all of its clips if this is empty"
+    )
+
+
+class Flaw(PropertyGroup):
+    """One thing that Check Motion found."""
+
+    frame: IntProperty(name="Frame", description="Frame of the scene where it is worst")
+    text: StringProperty(name="Text", description="What is wrong, as a sentence")
+
+
+class MotionReport(PropertyGroup):
+    """The result of the last Check Motion."""
+
+    action: StringProperty(name="Action", description="Name of the Action that was measured")
+    frames: IntProperty(name="Frames", description="Number of frames that were measured")
+    has_feet: BoolProperty(name="Has Feet", description="Whether the character has feet to judge")
+    foot_skate: FloatProperty(
+        name="Foot Skate",
+        description="How far standing feet slide, centimetres per frame at 30 frames per second",
+    )
+    slide: FloatProperty(
+        name="Longest Slide",
+        description="Farthest that a foot drifts while it stands, in centimetres",
+    )
+    penetration: FloatProperty(
+        name="Penetration", description="Deepest that a foot sinks into the ground, in millimetres"
+    )
+    jerk: FloatProperty(name="Mean Jerk", description="Mean jerk of all joints, in m/s³")
+    jerk_worst: FloatProperty(name="Worst Jerk", description="Largest jerk of a joint, in m/s³")
+    joint_speed: FloatProperty(
+        name="Joint Speed", description="Fastest turn of a joint against its parent, in rad/s"
+    )
+    flaws: CollectionProperty(type=Flaw, name="Flaws", description="What was found, worst first")
 
 
 class SceneSettings(PropertyGroup):
     """Choices that belong to the scene rather than to one character."""
 
-    report: StringProperty(
-        name="Report", description="Result of the last Check Motion, one sentence a line"
-    )
+    bake: PointerProperty(type=BakePanelSettings, name="Bake")
+    report: PointerProperty(type=MotionReport, name="Report")
 
 
-CLASSES = (BoneName, ClipEntry, RigSettings, SceneSettings)
+CLASSES = (BoneName, ClipEntry, RigSettings, BakePanelSettings, Flaw, MotionReport, SceneSettings)
 
 
 def register() -> None:
-    Object.limber = PointerProperty(type=RigSettings, name="Limber")
+    Object.limber = PointerProperty(type=RigSettings, name="Limber", override=_KEPT)
     bpy.types.Scene.limber = PointerProperty(type=SceneSettings, name="Limber")
 
 
 def unregister() -> None:
     del bpy.types.Scene.limber
     del Object.limber
+    guesses.forget()
