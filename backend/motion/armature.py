@@ -157,7 +157,7 @@ def _skeleton(bones: Skeleton, joints: Sequence[str], axes: Array, choice: RigCh
     heads = rotate(axes, bones.rest_heads[rows])
     tails = rotate(axes, bones.rest_tails[rows])
     place = {name: joint for joint, name in enumerate(order)}
-    tree = tuple(place[above] if (above := parents[name]) else -1 for name in order)
+    tree = tuple(place[parent] if (parent := parents[name]) else -1 for name in order)
     mirror = partners(order)
     feet = tuple(order.index(name) for name in choice.feet if name in order)
     feet = feet or guess_feet(order, tree, heads, tails, mirror)

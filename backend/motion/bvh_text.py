@@ -36,10 +36,11 @@ class Bvh:
 
 def parse(text: str) -> Bvh:
     """The hierarchy and the numbers of a file; anything else is a `UserError` with its line."""
+    text = text.removeprefix("\ufeff")
     motion = _MOTION.search(text)
-    if not re.match(r"\s*HIERARCHY\b", text.lstrip("\ufeff"), re.I) or motion is None:
+    if not re.match(r"\s*HIERARCHY\b", text, re.I) or motion is None:
         raise UserError("This is not a BVH file: it has no HIERARCHY and MOTION; choose another.")
-    bvh = _parse_hierarchy(text.lstrip("\ufeff")[: motion.start()])
+    bvh = _parse_hierarchy(text[: motion.start()])
     width = sum(map(len, bvh.channels))
     frames = _number(motion["frames"], _line_of(text, motion.start("frames")))
     seconds = _number(motion["time"], _line_of(text, motion.start("time")))

@@ -12,7 +12,7 @@ from .clip import Clip
 from .rotations import Array, rotate
 from .skeleton import Skeleton
 
-LOW = 0.02
+LOW = 0.04
 """A foot nearer to the ground than this part of the character's size may stand on it."""
 SLOW = 0.1
 """A foot slower than this part of √(g · size) may stand: 0.41 m/s for a human. Like the Froude

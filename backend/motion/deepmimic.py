@@ -50,6 +50,8 @@ _JOINTS = (
 )
 _MIRROR = (0, 1, 2, 9, 10, 11, 12, 13, 14, 3, 4, 5, 6, 7, 8)
 _MASS = 45.0
+LONGEST_FRAME = 60.0
+"""Seconds that a frame may last; longer ones are a damaged file."""
 
 
 def skeleton() -> Skeleton:
@@ -77,6 +79,8 @@ def read(path: Path) -> Clip:
         rows = np.array(source["Frames"], dtype=np.float64)
         position, turns = rows[:, 1:4], _rotations(rows[:, 4:])
         step = rows[0, 0]
+        if not np.all((rows[:, 0] > 0.0) & (rows[:, 0] < LONGEST_FRAME)):
+            raise ValueError("a frame has no valid duration")
         loop = source["Loop"] == "wrap"
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise UserError(f"{path.name} is not a DeepMimic motion ({error}).") from error
@@ -98,6 +102,9 @@ def read(path: Path) -> Clip:
 
 def _rotations(values: Array) -> Array:
     """Pose rotations `(frames, joints, 4)` of the columns after the root's position."""
+    width = sum(width for _, _, width, *_ in _JOINTS)
+    if values.shape[1] != width:
+        raise ValueError(f"frames of {values.shape[1] + 4} numbers instead of {width + 4}")
     turns = np.tile(IDENTITY, (len(values), len(_JOINTS), 1))
     column = 0
     for joint, (_, _, width, *_) in enumerate(_JOINTS):
@@ -107,6 +114,4 @@ def _rotations(values: Array) -> Array:
             turns[:, joint] = from_axis_angle([0.0, 0.0, 1.0], part[:, 0])
         elif width == 4:
             turns[:, joint] = normalize(part)
-    if column != values.shape[1]:
-        raise ValueError(f"frames of {values.shape[1] + 4} numbers instead of {column + 4}")
     return multiply(TURN, multiply(turns, conjugate(TURN)))

@@ -19,14 +19,15 @@ SKATE_HEIGHT = 0.033
 SKATE_RATE = 30.0
 """Frames per second for which "per frame" is meant, as in the paper."""
 HUMAN_SIZES = (1.0, 2.5)
-"""Sizes in metres at which the paper's H is used as it is; other sizes scale it."""
+"""Sizes in metres at which the paper's H is used as it is; larger and smaller bodies scale it."""
 SKATE_LIMIT = 1.0
-"""Mean skate, cm per frame, above which motion looks wrong; captured motion has 0.1 to 0.7."""
-SLIDE_LIMIT = 0.02
+"""Mean skate of a human, cm per frame, above which motion looks wrong; captured motion has 0.1 to
+0.7."""
+SLIDE_LIMIT = 0.025
 """How far a standing foot may drift, as a part of the character's size."""
 TOUCH_SECONDS = 0.1
 """A foot lands and leaves within this time and may move meanwhile."""
-PENETRATION_LIMIT = 0.015
+PENETRATION_LIMIT = 0.02
 """How deep a foot may sink, as a part of the character's size."""
 
 
@@ -71,9 +72,7 @@ class Feet:
     @cached_property
     def skate(self) -> Array:
         """`(frames - 1, limbs)` of each limb's lowest point, cm per frame at 30 a second."""
-        low, high = HUMAN_SIZES
-        size = contacts.size(self.clip.skeleton)
-        threshold = SKATE_HEIGHT * (1.0 if low <= size <= high else size / HUMAN)
+        threshold = SKATE_HEIGHT * self._beside_human
         moved = np.linalg.norm(np.diff(self.path[..., :2], axis=0), axis=-1)
         moved *= 100.0 * self.clip.fps / SKATE_RATE
         higher = np.maximum(self.clearance[:-1], self.clearance[1:])
@@ -163,12 +162,17 @@ class Feet:
         for members, name in self._limbs:
             depth = -self.clearance[:, members].min(axis=1)
             found += stretches("penetration", name, 1000.0 * depth, 1000.0 * limit)
-        mean = self.mean_skate
-        if mean > SKATE_LIMIT:
+        mean, most = self.mean_skate, SKATE_LIMIT * self._beside_human
+        if mean > most:
             worst = int(self.skate.max(axis=1).argmax())
-            last = self.clip.frames - 1
-            found.append(Flaw("skate", "", 0, last, worst, mean, mean / SKATE_LIMIT))
+            found.append(Flaw("skate", "", 0, self.clip.frames - 1, worst, mean, mean / most))
         return found
+
+    @property
+    def _beside_human(self) -> float:
+        """How many times as large as a human the body is; 1 for all sizes that humans have."""
+        size = contacts.size(self.clip.skeleton)
+        return size / float(np.clip(size, *HUMAN_SIZES))
 
     @cached_property
     def _limbs(self) -> list[tuple[contacts.Indices, str]]:

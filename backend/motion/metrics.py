@@ -101,9 +101,12 @@ def measure(clip: Clip, *, ground: float | None = None) -> ClipMetrics:
     jerk = jerks(positions, clip.fps)
     spin = joint_velocities(rotations, clip.fps)
     speed = np.linalg.norm(spin, axis=-1)
-    jumps = _jumps(clip, positions, spin)
+    turned = _outstanding(spin / clip.fps)
+    jumps = [*_jumps(clip, positions), *_flips(clip, turned)]
     frozen = _frozen(clip, positions, speed)
-    flaws = [*_snaps(clip, jerk), *_fast(clip, speed), *jumps, *frozen]
+    # A joint that flips is not said to be fast as well.
+    fast = _fast(clip, np.where(turned > FLIP_LIMIT, 0.0, speed))
+    flaws = [*_snaps(clip, jerk), *fast, *jumps, *frozen]
     flaws += [*_unnormalised(clip, lengths), *(feet.flaws() if feet else ())]
     travel = float(np.linalg.norm(np.diff(clip.root_positions[:, :2], axis=0), axis=-1).sum())
     fastest = float(speed.max(initial=0.0))
@@ -166,28 +169,35 @@ def _named(clip: Clip, kind: str, amounts: Array, limit: float, later: int) -> l
     return [replace(flaw, joint=names[int(amounts[flaw.frame - later].argmax())]) for flaw in found]
 
 
-def _jumps(clip: Clip, positions: Array, spin: Array) -> list[Flaw]:
-    """Teleports: steps of joint 0, or turns of a joint, that stand out from those around them."""
+def _jumps(clip: Clip, positions: Array) -> list[Flaw]:
+    """Teleports of joint 0, which carries the character."""
     limit = 100.0 * JUMP_LIMIT * contacts.size(clip.skeleton)
     steps = np.diff(positions[:, :1], axis=0)
-    found = _named(clip, "jump", 100.0 * _outstanding(steps), limit, later=1)
-    turned = np.degrees(_outstanding(spin / clip.fps))
-    return found + _named(clip, "flip", turned, float(np.degrees(FLIP_LIMIT)), later=1)
+    return _named(clip, "jump", 100.0 * _outstanding(steps), limit, later=1)
+
+
+def _flips(clip: Clip, turned: Array) -> list[Flaw]:
+    """Turns `(frames - 1, joints)`, in radians, that stand out too far."""
+    return _named(clip, "flip", np.degrees(turned), float(np.degrees(FLIP_LIMIT)), later=1)
 
 
 def _outstanding(steps: Array) -> Array:
     """How far each of the steps `(steps, joints, 3)` is from the mean of its two neighbours.
 
-    At most its length, and zero where a neighbour is as long: the steps beside a jump are none.
+    At most its length, and zero where a neighbour is as long, because the steps beside a jump are
+    none; but a neighbour that goes straight back belongs to the same jump.
     """
     if len(steps) < 2:
         return np.zeros(steps.shape[:2])
     around = np.concatenate([steps[1:2], steps, steps[-2:-1]])
     before, after = around[:-2], around[2:]
     apart = np.linalg.norm(steps - 0.5 * (before + after), axis=-1)
-    neighbour = np.maximum(np.linalg.norm(before, axis=-1), np.linalg.norm(after, axis=-1))
     length = np.linalg.norm(steps, axis=-1)
-    return np.where(length > neighbour, np.minimum(apart, length), 0.0)
+    alone = np.ones(length.shape, dtype=bool)
+    for neighbour in (before, after):
+        back = np.linalg.norm(steps + neighbour, axis=-1) < 0.5 * length
+        alone &= (length > np.linalg.norm(neighbour, axis=-1)) | back
+    return np.where(alone, np.minimum(apart, length), 0.0)
 
 
 def _frozen(clip: Clip, positions: Array, speed: Array) -> list[Flaw]:

@@ -12,6 +12,10 @@ Array = NDArray[np.float64]
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 _TINY = 1e-12
+_LOCKED = 1e-7
+"""Cosine of the middle Euler angle below which the other two turn about the same axis."""
+_STILL = 1e-6
+"""Sine of half a turn below which its axis is only noise, as in Blender's own 32 bits."""
 
 
 def multiply(a: Array, b: Array) -> Array:
@@ -71,9 +75,12 @@ def to_matrix(q: Array) -> Array:
 def from_matrix(m: Array) -> Array:
     """Quaternions of rotation matrices `(..., 3, 3)`; scale per axis is taken out first.
 
-    Of the four ways to divide, the one with the largest divisor is used for each matrix.
+    A matrix that mirrors counts as a negative scale of all axes, as in Blender. Of the four ways to
+    divide, the one with the largest divisor is used for each matrix.
     """
     m = m / np.maximum(np.linalg.norm(m, axis=-2, keepdims=True), _TINY)
+    volume = np.einsum("...i,...i->...", m[..., 0], np.cross(m[..., 1], m[..., 2]))
+    m = np.where(volume[..., None, None] < 0.0, -m, m)
     xx, yy, zz = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
     squares = np.stack(
         [1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz], axis=-1
@@ -140,7 +147,7 @@ def between(a: ArrayLike, b: ArrayLike) -> Array:
     away = np.where(np.abs(start[..., :1]) < 0.9, np.array([1.0, 0, 0]), np.array([0, 1.0, 0]))
     half_turn = np.concatenate([np.zeros_like(dot), np.cross(start, away)], axis=-1)
     plain = np.concatenate([1.0 + dot, np.cross(start, end)], axis=-1)
-    return normalize(np.where(dot < -1.0 + 1e-9, half_turn, plain))
+    return normalize(np.where(dot < -1.0 + 1e-14, half_turn, plain))
 
 
 def angle_between(a: Array, b: Array) -> Array:
@@ -169,9 +176,10 @@ def continuous(q: Array) -> Array:
 
 
 def heading(q: Array, forward: Array) -> Array:
-    """The angle about Z, in radians, to which `q` turns the direction `forward`."""
+    """The angle about Z, in radians within ±π, by which `q` turns the direction `forward`."""
     turned = rotate(q, np.broadcast_to(forward, (*q.shape[:-1], 3)))
-    return np.arctan2(turned[..., 1], turned[..., 0]) - np.arctan2(forward[1], forward[0])
+    sine = forward[0] * turned[..., 1] - forward[1] * turned[..., 0]
+    return np.arctan2(sine, turned[..., :2] @ forward[:2])
 
 
 def twist_about_z(q: Array) -> Array:
@@ -202,7 +210,7 @@ def to_euler(q: Array, order: str = "XYZ") -> Array:
     m = to_matrix(q)
     out = np.empty((*q.shape[:-1], 3))
     cosine = np.hypot(m[..., i, i], m[..., j, i])
-    locked = cosine < 1e-7
+    locked = cosine < _LOCKED
     out[..., i] = np.where(
         locked,
         np.arctan2(-sign * m[..., j, k], m[..., j, j]),
@@ -214,14 +222,26 @@ def to_euler(q: Array, order: str = "XYZ") -> Array:
 
 
 def to_euler_continuous(q: Array, order: str = "XYZ") -> Array:
-    """Euler curves `(frames, ..., 3)` without jumps: each frame takes the nearest equal angles."""
+    """Euler curves `(frames, ..., 3)` without jumps: each frame takes the nearest equal angles.
+
+    In a gimbal lock the first and the last axis are one, and the last angle stays as it was.
+    """
+    first, middle, last = ("XYZ".index(axis) for axis in order)
+    sign = 1.0 if (middle - first) % 3 == 1 else -1.0
     one = to_euler(q, order)
-    middle = "XYZ".index(order[1])
     other = one + np.pi
     other[..., middle] = np.pi - one[..., middle]
+    locked = np.abs(np.cos(one[..., middle])) < _LOCKED
+    along = sign * np.sign(one[..., middle])
     out = one.copy()
     for frame in range(1, len(q)):
         before = out[frame - 1]
+        if locked[frame].any():
+            kept = np.where(locked[frame], before[..., last], 0.0)
+            one[frame, ..., first] += along[frame] * kept
+            one[frame, ..., last] += kept
+            other[frame, ..., first] += along[frame] * kept
+            other[frame, ..., last] += kept
         near = _nearest_turn(one[frame], before)
         far = _nearest_turn(other[frame], before)
         nearer = np.abs(far - before).sum(-1) < np.abs(near - before).sum(-1)
@@ -230,11 +250,16 @@ def to_euler_continuous(q: Array, order: str = "XYZ") -> Array:
 
 
 def to_axis_angle_continuous(q: Array) -> tuple[Array, Array]:
-    """Axis and angle curves `(frames, ..., 3)`, `(frames, ...)` without jumps of the axis."""
+    """Axis and angle curves `(frames, ..., 3)`, `(frames, ...)` without jumps of the axis.
+
+    Where nothing turns, the axis is that of the turn before, or else of the first turn to come.
+    """
     axis, angle = to_axis_angle(continuous(q))
+    still = np.linalg.norm(q[..., 1:], axis=-1) < _STILL
+    coming = still.argmin(axis=0)[None, ..., None]
+    axis[0] = np.take_along_axis(axis, coming, axis=0)[0]
     for frame in range(1, len(q)):
-        still = np.abs(np.sin(0.5 * angle[frame])) < 1e-9
-        axis[frame] = np.where(still[..., None], axis[frame - 1], axis[frame])
+        axis[frame] = np.where(still[frame][..., None], axis[frame - 1], axis[frame])
         flip = np.einsum("...i,...i->...", axis[frame], axis[frame - 1]) < 0
         axis[frame] = np.where(flip[..., None], -axis[frame], axis[frame])
         angle[frame] = _nearest_turn(np.where(flip, -angle[frame], angle[frame]), angle[frame - 1])

@@ -51,8 +51,10 @@ class Skeleton:
             raise UserError("This skeleton has no joints; choose an armature with bones.")
         if len(set(self.names)) != count:
             raise UserError("Two joints of this skeleton have the same name; rename one of them.")
-        if self.parents[0] != -1 or any(
-            not 0 <= parent < joint for joint, parent in enumerate(self.parents) if joint
+        if (
+            len(self.parents) != count
+            or self.parents[0] != -1
+            or any(not 0 <= parent < joint for joint, parent in enumerate(self.parents) if joint)
         ):
             raise UserError("The joints of this skeleton do not form one tree; export it again.")
         for name, width in (("rest_heads", 3), ("rest_tails", 3), ("rest_rotations", 4)):
@@ -60,9 +62,21 @@ class Skeleton:
             if array.shape != (count, width) or not np.isfinite(array).all():
                 raise UserError(f"The skeleton's {name} are damaged; export it again.")
             object.__setattr__(self, name, array)
-        object.__setattr__(self, "forward", np.asarray(self.forward, dtype=np.float64))
+        if np.abs(np.linalg.norm(self.rest_rotations, axis=-1) - 1.0).max() > 1e-3:
+            raise UserError("The skeleton's rest_rotations are damaged; export it again.")
+        object.__setattr__(self, "forward", _on_ground(self.forward))
         if not self.mirror:
             object.__setattr__(self, "mirror", tuple(range(count)))
+        others = range(count)
+        if len(self.mirror) != count or any(
+            other not in others or self.mirror[other] != joint
+            for joint, other in enumerate(self.mirror)
+        ):
+            raise UserError("The skeleton's left and right pairs are damaged; export it again.")
+        if any(foot not in others for foot in self.feet):
+            raise UserError("The skeleton's feet are not among its joints; choose them again.")
+        if not (np.isfinite(self.mass) and self.mass > 0.0):
+            raise UserError("The skeleton's mass is not above zero; enter it in kilograms.")
 
     def __len__(self) -> int:
         return len(self.names)
@@ -171,6 +185,17 @@ class Skeleton:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"The skeleton in this file is damaged ({error}).") from error
+
+
+def _on_ground(forward: Array) -> Array:
+    """A direction without its height, of unit length."""
+    flat = np.array(forward, dtype=np.float64)
+    if flat.shape == (3,) and np.isfinite(flat).all():
+        flat[2] = 0.0
+        length = float(np.linalg.norm(flat))
+        if length > 1e-6:
+            return flat if abs(length - 1.0) < 1e-15 else flat / length
+    raise UserError("The forward direction points nowhere on the ground; choose another axis.")
 
 
 def levels_of(parents: Sequence[int]) -> tuple[Indices, ...]:

@@ -18,6 +18,10 @@ from .rotations import Array
 
 Indices = NDArray[np.int64]
 
+FIRST_SPAN = 64
+"""Frames between the keys that are tried first. Splitting a long curve where it is worst would
+take off small pieces at its ends, one by one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Keys:
@@ -73,15 +77,16 @@ def thin(values: ArrayLike, tolerance: ArrayLike) -> list[Keys]:
     limits = np.broadcast_to(np.maximum(np.asarray(tolerance, dtype=np.float64), 0.0), (channels,))
     flat = curves.ravel()
     moving = np.abs(curves - curves[:, :1]).max(axis=1) > limits
-    starts = np.flatnonzero(moving).astype(np.int64) * frames
-    spans = np.stack([starts, starts + frames - 1], axis=1)
+    bounds = np.append(np.arange(0, frames - 1, FIRST_SPAN), frames - 1)
+    first = np.stack([bounds[:-1], bounds[1:]], axis=1)
+    spans = (np.flatnonzero(moving)[:, None, None] * frames + first).reshape(-1, 2)
     spans = _merge(flat, _split(flat, spans, limits, frames), limits, frames)
     fits = _fit(flat, spans)
     owners = spans[:, 0] // frames
-    bounds = np.searchsorted(owners, np.arange(channels + 1))
+    places = np.searchsorted(owners, np.arange(channels + 1))
     return [
         _keys(flat, channel * frames, spans[low:high], fits.first[low:high], fits.second[low:high])
-        for channel, (low, high) in enumerate(pairwise(bounds))
+        for channel, (low, high) in enumerate(pairwise(places))
     ]
 
 
