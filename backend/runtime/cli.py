@@ -70,21 +70,10 @@ def _clips(options: argparse.Namespace) -> int:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    from ..motion import bvh
     from . import clip_files
 
-    clips = clip_files.load_any(options.source)
-    suffix = options.target.suffix.lower()
-    if suffix == ".limber":
-        clip_files.save_clips(options.target, clips)
-    elif suffix == ".bvh":
-        chosen = [clip for clip in clips if options.clip in (None, clip.label)]
-        if len(chosen) != 1:
-            labels = ", ".join(repr(clip.label) for clip in clips)
-            raise UserError(f"A BVH file holds one clip; choose one with --clip from {labels}.")
-        bvh.write(options.target, chosen[0])
-    else:
-        raise UserError(f"{options.target.name} must end in .limber or .bvh.")
+    clips = clip_files.called(clip_files.load_any(options.source), options.clip)
+    clip_files.save_any(options.target, clips)
     return FINE
 
 
@@ -189,7 +178,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("convert", help="turn .bvh into .limber or back")
     command.add_argument("source", type=Path, metavar="IN")
     command.add_argument("target", type=Path, metavar="OUT")
-    command.add_argument("--clip", metavar="LABEL", help="which clip of several to write as BVH")
+    command.add_argument("--clip", metavar="LABEL", help="write just this clip")
     _finish(command, _convert, as_json=False)
 
     _add_job_commands(commands.add_parser("job", help="run, list, show, cancel or resume jobs"))

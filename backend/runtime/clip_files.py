@@ -65,6 +65,29 @@ def load_any(path: Path) -> list[Clip]:
     raise UserError(f"{path.name} is neither a .limber nor a .bvh file; choose one of these.")
 
 
+def save_any(path: Path, clips: Sequence[Clip]) -> None:
+    """Writes a `.limber` file with all clips, or a `.bvh` file with the one that there is."""
+    suffix = path.suffix.lower()
+    if suffix == limber_file.SUFFIX:
+        save_clips(path, clips)
+    elif suffix != ".bvh":
+        raise UserError(f"{path.name} must end in .limber or .bvh.")
+    elif len(clips) == 1:
+        bvh.write(path, clips[0])
+    else:
+        labels = ", ".join(repr(clip.label) for clip in clips)
+        raise UserError(f"A BVH file holds one clip; choose one of {labels}.")
+
+
+def called(clips: Sequence[Clip], label: str | None) -> list[Clip]:
+    """The clips with this label, all if it is None; a `UserError` if there are none."""
+    found = [clip for clip in clips if label in (None, clip.label)]
+    if not found:
+        labels = ", ".join(repr(clip.label) for clip in clips)
+        raise UserError(f"No clip is called {label!r}; choose one of {labels}.")
+    return found
+
+
 def load_all(paths: Iterable[Path]) -> list[Clip]:
     """The clips of several files."""
     return [clip for path in paths for clip in load_any(path)]
