@@ -31,8 +31,8 @@ def build(blender: Path, out: Path, source: Path = PROJECT) -> Path:
     """The small package, checked; `source` is the extension's folder."""
     out.mkdir(parents=True, exist_ok=True)
     target = out / f"{_name(source)}.zip"
-    _extension(blender, "build", "--source-dir", str(source), "--output-filepath", str(target))
-    _extension(blender, "validate", str(target))
+    extension(blender, "build", "--source-dir", str(source), "--output-filepath", str(target))
+    extension(blender, "validate", str(target))
     return target
 
 
@@ -54,7 +54,7 @@ def build_offline(
         return made.replace(out / f"{_name(source)}-{platform}-{tag}-offline.zip")
 
 
-def _extension(blender: Path, *arguments: str) -> None:
+def extension(blender: Path, *arguments: str) -> None:
     """Runs Blender's program for extensions, which needs no Blender itself."""
     (program,) = blender.glob("bpy/*/scripts/addons_core/bl_pkg/cli/blender_ext.py")
     subprocess.run([sys.executable, str(program), *arguments], check=True)

@@ -11,7 +11,6 @@ import json
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 
 PACKAGE, RESOURCES = sys.argv[1:]
 os.environ["BLENDER_USER_RESOURCES"] = RESOURCES
@@ -25,18 +24,15 @@ def main() -> dict[str, object]:
     bpy.ops.extensions.package_install_files(
         filepath=PACKAGE, repo='user_default', enable_on_install=True
     )
-    before = import_module(f"{NAME}.addon.environment").status(settings().choice()).problem
+    choice = import_module(f"{NAME}.addon.settings").choice()
+    before = import_module(f"{NAME}.addon.environment").status(choice).problem
     done = bpy.ops.limber.install_backend()
     session = import_module(f"{NAME}.addon.session")
-    session.start(settings().backend_python(), Path(RESOURCES, "session.log"))
+    session.ensure()
     answer = session.call("versions", timeout=120.0).values["versions"]
     session.stop()
     bpy.ops.preferences.addon_disable(module=NAME)
     return {"online": bpy.app.online_access, "before": before, "done": list(done), **answer}
-
-
-def settings():
-    return import_module(f"{NAME}.addon.settings")
 
 
 print(json.dumps(main()))
