@@ -6,11 +6,23 @@ from types import ModuleType
 
 import bpy
 
-from . import props
+from . import cli, props, session
 from .ops import environment as environment_operators
-from .ui import backend, preferences
+from .ops import jobs as job_operators
+from .ops import session as session_operators
+from .ui import backend, jobs, preferences
 
-MODULES: tuple[ModuleType, ...] = (props, environment_operators, backend, preferences)
+MODULES: tuple[ModuleType, ...] = (
+    props,
+    session,
+    environment_operators,
+    session_operators,
+    job_operators,
+    jobs,
+    backend,
+    preferences,
+    cli,
+)
 """Each lists its CLASSES, and may have register() and unregister() for what is not a class."""
 
 

@@ -1,48 +1,72 @@
-"""Blender's one live session with the backend. Nothing here waits longer than a tenth of a second,
-except `call`, which waits as long as it is told.
+"""Blender's one live session with the backend, for whatever needs an answer within a frame or two.
+
+    session.post("echo", {"frame": 7}, {"pose": pose}, channel="drag", then=show)
+
+starts the backend if it does not run yet and returns at once; `show(reply)` is called later, on
+Blender's main thread. The process lives on when another file is opened and ends with Blender.
+Nothing here waits longer than a tenth of a second, except `call` and, in background mode, `post`.
 """
 
 from __future__ import annotations
 
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import bpy
 
 from ..backend.errors import UserError
 from ..backend.runtime.client import Client, Reply
 from ..backend.runtime.messages import Arrays, Message
+from . import settings
+from .work import redraw_panels
+
+Then = Callable[[Reply], None]
+
+_BUSY, _IDLE = 0.01, 0.5
+"""Seconds between two looks: while an answer is awaited, and just to notice a crash."""
+_STOPPED = "The backend was stopped; press Start Backend."
 
 _client: Client | None = None
 _place: tuple[Path, Path] | None = None
+"""The interpreter and the log of the last start."""
 _problem = ""
+"""Why the last start did not even make a process."""
+_waiting: dict[int, Then] = {}
+_arrived: deque[Reply] = deque()
 
 
-def start(python: Path, log: Path) -> None:
-    """Starts the backend in the background, unless it runs; `problem` tells if it cannot."""
-    global _client, _place, _problem
-    if running():
-        return
-    _place, _problem = (python, log), ""
-    try:
-        _client = Client(python, log)
-        _client.post("versions")
-    except UserError as error:
-        _client, _problem = None, str(error)
+def ensure() -> None:
+    """Starts the backend unless it runs; a `UserError` if it crashed or cannot be started.
 
-
-def stop() -> None:
-    """Ends the backend; `restart` brings it back."""
-    global _client, _problem
-    if _client is not None:
-        _client.stop()
-    _client, _problem = None, ""
+    What crashed is not started again by itself, lest it crash for ever: that is `restart`.
+    """
+    place = settings.backend_python(), settings.session_log()
+    if place != _place:
+        stop()
+    if problem():
+        raise UserError(problem())
+    if _client is None:
+        _start(*place)
 
 
 def restart() -> None:
-    """Ends the backend if it still runs, and starts it as before."""
-    if _place is None:
-        raise UserError("The backend was never started; press Start Backend first.")
+    """Ends the backend if it still runs, and starts it."""
     stop()
-    start(*_place)
+    ensure()
+
+
+def stop() -> None:
+    """Ends the backend and forgets what went wrong; whoever waits for an answer is told."""
+    global _client, _place, _problem
+    if _client is not None:
+        _client.stop()
+    _client, _place, _problem = None, None, ""
+    _arrived.clear()
+    _abandon(_STOPPED)
 
 
 def running() -> bool:
@@ -52,12 +76,17 @@ def running() -> bool:
 
 def ready() -> bool:
     """Whether the backend has answered and so is known to work."""
-    return running() and _connected().answered
+    return _client is not None and not _client.problem and _client.answered
 
 
 def problem() -> str:
     """Why there is no backend, as a sentence for the panel; empty if nothing went wrong."""
     return _client.problem if _client is not None else _problem
+
+
+def pid() -> int | None:
+    """The process, None where there is none."""
+    return _client.pid if _client is not None and running() else None
 
 
 def call(
@@ -77,20 +106,98 @@ def post(
     arrays: Arrays | None = None,
     *,
     channel: str = "",
+    then: Then | None = None,
 ) -> int:
-    """Asks without waiting; `poll` gives the reply with this ticket.
+    """Asks without waiting; `then` takes the reply, which can be an error or dropped.
 
-    Requests of one `channel`, such as one drag, outdate one another.
+    Requests of one `channel`, such as one drag, outdate one another. In background mode, where
+    nothing would call `then` later, this waits for the reply.
     """
-    return _connected().post(name, values, arrays, channel=channel)
+    ticket = _connected().post(name, values, arrays, channel=channel)
+    _waiting[ticket] = then or _ignore
+    _begin(_fetch)
+    while bpy.app.background and ticket in _waiting:
+        pump()
+        time.sleep(_BUSY / 10)
+    return ticket
 
 
-def poll() -> list[Reply]:
-    """The replies since the last time, for a timer; never waits."""
-    return _client.poll() if _client is not None else []
+def pump() -> None:
+    """Hands out the replies that have come; a modal operator may call this at its own pace."""
+    if _client is None:
+        return
+    # Read before the replies: once there is a problem, no more of them will come.
+    ended = _client.problem
+    _arrived.extend(_client.poll())
+    while _arrived:
+        reply = _arrived.popleft()
+        then = _waiting.pop(reply.ticket, None)
+        if then is not None:
+            then(reply)
+    if ended:
+        _abandon(ended)
+
+
+def _start(python: Path, log: Path) -> None:
+    global _client, _place, _problem
+    _place = python, log
+    try:
+        _client = Client(python, log)
+    except UserError as error:
+        _problem = str(error)
+        raise
+    # The answer shows that the backend works, and fills the panel.
+    _waiting[_client.post("versions")] = lambda reply: redraw_panels(bpy.context)
+    _begin(_fetch)
+    _begin(_guard)
+
+
+def _ignore(reply: Reply) -> None:
+    """For requests whose reply nobody wants; it must be taken in all the same."""
 
 
 def _connected() -> Client:
-    if _client is None or _client.problem:
-        raise UserError(problem() or "The backend is not running; press Start Backend.")
+    if not running():
+        ensure()
+    assert _client is not None  # ensure() raises where there is none
     return _client
+
+
+def _abandon(why: str) -> None:
+    while _waiting:
+        ticket, then = _waiting.popitem()
+        then(Reply(ticket, error=why))
+
+
+def _begin(timer: Callable[[], float | None]) -> None:
+    if not bpy.app.timers.is_registered(timer):
+        bpy.app.timers.register(timer, first_interval=_BUSY, persistent=True)
+
+
+def _fetch() -> float | None:
+    """Blender's timer while an answer is awaited."""
+    try:
+        pump()
+    except Exception:
+        # Blender drops a timer that raises, and the other replies would never be handed out.
+        traceback.print_exc()
+    return _BUSY if _waiting else None
+
+
+def _guard() -> float | None:
+    """Blender's timer while there is a process: shows in the panel that it has crashed."""
+    if running():
+        return _IDLE
+    redraw_panels(bpy.context)
+    return None
+
+
+CLASSES = ()
+
+
+def unregister() -> None:
+    _waiting.clear()
+    stop()
+    for timer in (_fetch, _guard):
+        if bpy.app.timers.is_registered(timer):
+            bpy.app.timers.unregister(timer)

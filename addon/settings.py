@@ -33,3 +33,13 @@ def choice() -> environment.Choice:
 def backend_python() -> Path:
     """The interpreter to run the backend with; a `UserError` while there is none."""
     return environment.python(choice())
+
+
+def jobs_folder() -> Path:
+    """Where jobs are kept; they outlast updates of Limber."""
+    return Path(bpy.utils.extension_path_user(PACKAGE, path="jobs"))
+
+
+def session_log() -> Path:
+    """What the live session prints."""
+    return Path(bpy.utils.extension_path_user(PACKAGE, path="logs")) / "session.log"

@@ -30,6 +30,7 @@ __all__ = [
     "profile_of",
     "read_rig",
     "require_rig",
+    "unit",
 ]
 
 PROFILES = {profile.key: profile for profile in (RIGIFY, MIXAMO, BVH, DEFORMING, ALL)}

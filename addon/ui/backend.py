@@ -7,7 +7,7 @@ from bpy.types import Context, Panel, UILayout
 from ...backend.errors import UserError
 from ...backend.runtime.check import Report
 from ...backend.runtime.progress import duration
-from .. import environment
+from .. import environment, session
 from ..ops.environment import Work
 from ..settings import choice, preferences
 from .text import draw_text
@@ -36,6 +36,7 @@ def draw_backend(layout: UILayout, context: Context, chosen: environment.Choice)
         draw_text(layout, context, status.problem, icon='ERROR')
     if status.ready:
         _draw_ready(layout, status.report)
+        _draw_session(layout, context)
     elif chosen.python:
         layout.operator("limber.check_backend")
     else:
@@ -70,6 +71,20 @@ def _draw_ready(layout: UILayout, report: Report) -> None:
     column.active = False
     for name, version in report.packages.items():
         column.label(text=f"{name} {version}", icon='BLANK1')
+
+
+def _draw_session(layout: UILayout, context: Context) -> None:
+    """The live session: its one sentence after a crash, and the button that brings it back."""
+    if session.problem():
+        draw_text(layout, context, session.problem(), icon='ERROR')
+        layout.operator("limber.restart_session", icon='FILE_REFRESH')
+    elif session.running():
+        row = layout.row(align=True)
+        row.label(text="Running" if session.ready() else "Starting", icon='PLAY')
+        row.operator("limber.restart_session", text="", icon='FILE_REFRESH')
+        row.operator("limber.stop_session", text="", icon='X')
+    else:
+        layout.operator("limber.start_session", icon='PLAY')
 
 
 def _draw_install(layout: UILayout, context: Context, chosen: environment.Choice) -> None:

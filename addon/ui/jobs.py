@@ -1,0 +1,89 @@
+"""The Jobs panel: long work of this Blender and of earlier ones, with what can be done about it."""
+
+from __future__ import annotations
+
+import time
+
+from bpy.types import Context, Panel, UILayout
+
+from ...backend.runtime.job_folder import Status
+from ...backend.runtime.progress import Progress, duration
+from ..ops.jobs import has_report, look_if_stale, statuses
+from .text import draw_text
+
+_RECENT = 3
+"""How many finished jobs are shown; the others are folded away."""
+_ICONS = {
+    "waiting": 'PAUSE',
+    "done": 'CHECKMARK',
+    "failed": 'ERROR',
+    "cancelled": 'X',
+    "stopped": 'ERROR',
+}
+
+
+class LIMBER_PT_jobs(Panel):
+    bl_label = "Jobs"
+    bl_space_type = 'VIEW_3D'
+    bl_region_type = 'UI'
+    bl_category = "Limber"
+    bl_order = 90
+
+    def draw(self, context: Context) -> None:
+        look_if_stale()
+        layout = self.layout
+        row = layout.row()
+        row.scale_y = 1.5
+        row.operator("limber.analyse", icon='VIEWZOOM')
+        found = statuses()
+        active = [status for status in found if status.active]
+        others = [status for status in found if not status.active]
+        for status in active + others[:_RECENT]:
+            _draw_job(layout.box(), context, status)
+        if len(others) > _RECENT:
+            header, body = layout.panel("limber_earlier_jobs", default_closed=True)
+            header.label(text=f"{len(others) - _RECENT} Earlier")
+            if body is not None:
+                for status in others[_RECENT:]:
+                    _draw_job(body.box(), context, status)
+
+
+def _draw_job(layout: UILayout, context: Context, status: Status) -> None:
+    name = status.folder.name
+    row = layout.row()
+    title = " ".join(filter(None, [status.spec.kind.capitalize(), status.spec.label]))
+    row.label(text=title or name, icon=_ICONS.get(status.state, 'TIME'))
+    buttons = row.row(align=True)
+    buttons.operator("limber.open_job_folder", text="", icon='FILE_FOLDER').job = name
+    if status.active:
+        _draw_progress(layout, status)
+        return
+    buttons.operator("limber.remove_job", text="", icon='TRASH').job = name
+    if status.state != "done":
+        draw_text(layout, context, status.sentence)
+    row = layout.row()
+    row.active = False
+    row.label(text=time.strftime("%d %b %Y, %H:%M", time.localtime(status.spec.created)))
+    row = layout.row()
+    if has_report(status):
+        row.operator("limber.show_report", icon='TEXT').job = name
+    if status.can_resume:
+        text = "Start" if status.state == "waiting" else "Resume"
+        row.operator("limber.resume_job", text=text, icon='PLAY').job = name
+
+
+def _draw_progress(layout: UILayout, status: Status) -> None:
+    progress = status.progress or Progress(0.0, "")
+    stage = progress.stage if status.state == "running" else status.sentence.rstrip(".")
+    row = layout.row(align=True)
+    row.progress(factor=progress.fraction, text=f"{stage} {progress.fraction:.0%}")
+    if status.state != "stopping":
+        row.operator("limber.cancel_job", text="", icon='X').job = status.folder.name
+    column = layout.column(align=True)
+    if progress.figure:
+        column.label(text=progress.figure)
+    if progress.seconds_left is not None:
+        column.label(text=f"{duration(progress.seconds_left)} left")
+
+
+CLASSES = (LIMBER_PT_jobs,)
