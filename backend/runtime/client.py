@@ -1,27 +1,30 @@
 """The other end of a session: starts a backend process, asks, and takes the replies.
 
-Threads of its own write and read, so that the thread that asks never waits on a pipe. A client is
-used from one thread, in Blender the main one.
+The thread that asks never waits on a pipe unless it says so. A client is used from one thread, in
+Blender the main one.
 """
 
 from __future__ import annotations
 
 import itertools
-import queue
 import subprocess
-import threading
 import time
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ..errors import UserError
-from . import processes
-from .messages import Arrays, BrokenStream, Message, encode, receive, write
+from . import pipes, processes
+from .files import plain_errors
+from .messages import Arrays, BrokenStream, Message, encode
 
 _LOG_LIMIT = 4 << 20
 _LAST_WAIT = 0.1
 """Seconds that `stop` waits for the process to end by itself."""
+_DYING = 0.5
+"""Seconds within which a process that has closed its pipe is expected to be gone."""
 
 
 @dataclass(frozen=True)
@@ -47,35 +50,30 @@ class Reply:
         return Message(self.values, self.arrays)
 
 
-Inbox = queue.SimpleQueue[tuple["Client", Reply | None]]
-"""Replies as they arrive; None says that the client's process has ended."""
-
-
 class Client:
     """One backend process."""
 
     def __init__(
-        self,
-        python: Path,
-        log: Path | None = None,
-        *,
-        inbox: Inbox | None = None,
-        variables: dict[str, str] | None = None,
+        self, python: Path, log: Path | None = None, *, variables: dict[str, str] | None = None
     ) -> None:
         """Starts the process and returns at once; `log` takes its stderr, else ours does."""
-        self.problem = ""
-        """Why the process has ended, as a sentence; empty while it runs."""
         self.answered = False
         """Whether any reply has come yet, so that the backend is known to work."""
         self._log, self._log_start = log, 0
-        self._inbox: Inbox = inbox or queue.SimpleQueue()
-        self._outbox: queue.SimpleQueue[list[bytes | memoryview] | None] = queue.SimpleQueue()
+        self._problem = ""
         self._tickets = itertools.count(1)
-        self._kept: list[Reply] = []
+        self._arrived: deque[Reply] = deque()
         self._stopping = False
         self._process = self._start(python, variables)
-        threading.Thread(target=self._write, args=(self._process.stdin,), daemon=True).start()
-        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._link: pipes.Link = pipes.LINK(self._process.stdout, self._process.stdin)
+
+    @property
+    def problem(self) -> str:
+        """Why the process has ended, as a sentence; empty while it runs."""
+        while self._take_in(0.0):
+            continue
+        return self._problem
 
     @property
     def pid(self) -> int:
@@ -93,17 +91,19 @@ class Client:
         """Asks without waiting; the ticket that `poll` will give back with the reply.
 
         Requests of one `channel` outdate one another: the backend drops those it had not begun.
+        Large arrays are not copied, so leave them as they are until the reply is there.
         """
         ticket = next(self._tickets)
         request = {"ticket": ticket, "name": name, "channel": channel, "values": values or {}}
-        self._outbox.put(encode(Message(request, arrays or {})))
+        self._link.send(encode(Message(request, arrays or {})))
         return ticket
 
     def poll(self) -> list[Reply]:
         """The replies that came since the last time; never waits."""
-        replies, self._kept = self._kept, []
-        while (reply := self._next(0.0)) is not None:
-            replies.append(reply)
+        while self._take_in(0.0):
+            continue
+        replies = list(self._arrived)
+        self._arrived.clear()
         return replies
 
     def call(
@@ -117,69 +117,63 @@ class Client:
         """Asks and waits for the answer; errors, death and `timeout` (seconds) are `UserError`s."""
         ticket = self.post(name, values, arrays)
         deadline = time.monotonic() + timeout
-        while True:
-            reply = self._next(deadline - time.monotonic())
-            if reply is None:
-                late = f"The backend did not answer within {timeout:g} s; wait, or restart it."
-                raise UserError(self.problem or late)
-            if reply.ticket == ticket:
-                return reply.checked()
-            self._kept.append(reply)
+        while self._take_in(deadline - time.monotonic()):
+            if self._arrived[-1].ticket == ticket:
+                return self._arrived.pop().checked()
+        late = f"The backend did not answer within {timeout:g} s; wait, or restart it."
+        raise UserError(self._problem or late)
+
+    @staticmethod
+    def wait(clients: Sequence[Client]) -> None:
+        """Until one of them, whose replies have all been polled, has news, be it that it died."""
+        if not any(client._problem or client._arrived for client in clients):
+            pipes.LINK.wait([client._link for client in clients])
 
     def stop(self) -> None:
         """Ends the process: by itself if it can, by force if it does not."""
         self._stopping = True
-        self._outbox.put(None)
+        self._link.close()
         try:
             self._process.wait(_LAST_WAIT)
         except subprocess.TimeoutExpired:
             self._process.kill()
+            self._process.wait()
 
     def _start(self, python: Path, variables: dict[str, str] | None) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         if self._log is None:
             return processes.start(python, "session", stdin=pipe, stdout=pipe, variables=variables)
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        fresh = not self._log.is_file() or self._log.stat().st_size > _LOG_LIMIT
-        with self._log.open("wb" if fresh else "ab") as log:
-            self._log_start = log.tell()
-            return processes.start(
-                python, "session", stdin=pipe, stdout=pipe, stderr=log, variables=variables
-            )
+        with plain_errors(self._log, "written"):
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            fresh = not self._log.is_file() or self._log.stat().st_size > _LOG_LIMIT
+            with self._log.open("wb" if fresh else "ab") as log:
+                self._log_start = log.tell()
+                return processes.start(
+                    python, "session", stdin=pipe, stdout=pipe, stderr=log, variables=variables
+                )
 
-    def _next(self, seconds: float) -> Reply | None:
-        """The next reply; None when there is none in time, or none any more."""
+    def _take_in(self, seconds: float) -> bool:
+        """Takes the next reply, if one comes in time; whether there was one."""
+        if self._problem:
+            return False
         try:
-            if seconds > 0 and not self.problem:
-                return self._inbox.get(timeout=seconds)[1]
-            return self._inbox.get_nowait()[1]
-        except queue.Empty:
-            return None
+            message = self._link.take(max(seconds, 0.0))
+        except (pipes.Ended, BrokenStream):
+            self._problem = self._obituary()
+            return False
+        if message is None:
+            return False
+        self.answered = True
+        self._arrived.append(Reply(**{"arrays": message.arrays, **message.values}))
+        return True
 
-    def _write(self, stream: IO[bytes]) -> None:
+    def _obituary(self) -> str:
+        code = None
         try:
-            while (pieces := self._outbox.get()) is not None:
-                write(stream, pieces)
-            stream.close()
-        except OSError:
-            # The reading thread finds out why the process has ended.
-            return
-
-    def _read(self, stream: IO[bytes]) -> None:
-        try:
-            while (message := receive(stream)) is not None:
-                self.answered = True
-                values = message.values
-                self._inbox.put((self, Reply(**{"arrays": message.arrays, **values})))
-        except (BrokenStream, OSError):
-            # A pipe out of step cannot be used again.
+            code = self._process.wait(_DYING)
+        except subprocess.TimeoutExpired:
+            # A pipe that is closed or out of step cannot be used again.
             self._process.kill()
-        code = self._process.wait()
-        self.problem = self._obituary(code)
-        self._outbox.put(None)
-        self._inbox.put((self, None))
-
-    def _obituary(self, code: int) -> str:
         if self._stopping:
             return "The backend was stopped; press Restart."
         why = processes.last_words(code, self._log, self._log_start)

@@ -89,11 +89,33 @@ def receive(stream: IO[bytes]) -> Message | None:
         return None
     if len(prefix) < _PREFIX.size:
         raise BrokenStream("the stream ended within a message")
+    header_length, body_length = _lengths(prefix)
+    header = _exactly(stream, header_length)
+    return _message(header, _exactly(stream, body_length))
+
+
+def take(buffer: bytearray) -> Message | None:
+    """Takes the first message out of what has arrived so far; None while that is not whole."""
+    if len(buffer) < _PREFIX.size:
+        return None
+    header_length, body_length = _lengths(buffer[: _PREFIX.size])
+    start = _PREFIX.size + header_length
+    end = start + body_length
+    if len(buffer) < end:
+        return None
+    message = _message(buffer[_PREFIX.size : start], buffer[start:end])
+    del buffer[:end]
+    return message
+
+
+def _lengths(prefix: bytes | bytearray) -> tuple[int, int]:
     magic, header_length, body_length = _PREFIX.unpack(prefix)
     if magic != _MAGIC or header_length > MAX_HEADER or body_length > MAX_BODY:
-        raise BrokenStream(f"{prefix[:40]!r} does not begin a message")
-    header = _exactly(stream, header_length)
-    body = _exactly(stream, body_length)
+        raise BrokenStream(f"{bytes(prefix)!r} does not begin a message")
+    return header_length, body_length
+
+
+def _message(header: bytearray, body: bytearray) -> Message:
     try:
         content = json.loads(header)
         return Message(content["values"], _arrays(content["arrays"], body))

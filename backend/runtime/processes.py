@@ -64,10 +64,13 @@ def kill(pid: int) -> None:
 
 
 def last_words(code: int | None, log: Path | None, start: int = 0) -> str:
-    """Why a process ended: its signal, else the last line of its log after byte `start`."""
+    """Why a process ended: its signal, else the last line of its log after byte `start`.
+
+    The code is None for one that closed its pipe and had not ended yet.
+    """
     if code is not None and code < 0:
         return f"ended by {signal.Signals(-code).name}"
-    return tail(log, start) or f"exit code {code}"
+    return tail(log, start) or ("closed its pipe" if code is None else f"exit code {code}")
 
 
 def tail(log: Path | None, start: int = 0) -> str:

@@ -8,18 +8,18 @@ channel just the newest matters, as in a drag: older ones that still wait are dr
 from __future__ import annotations
 
 import os
-import queue
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from ..errors import UserError
 from .imports import resolve
-from .messages import Arrays, BrokenStream, Message, encode, receive, write
+from .messages import Arrays, BrokenStream, Message, encode, write
+from .pipes import LINK, Ended, Link
 from .versions import versions
 
 HANDLERS = {
@@ -52,13 +52,63 @@ class Request:
     """Requests of one channel outdate one another; empty where each must be answered."""
     values: dict[str, Any]
     arrays: Arrays
-    newest: Mapping[str, int]
-    """The last ticket of each channel, kept up to date while a handler works."""
+    requests: Requests
+    """Where it came from, and where newer ones may be waiting."""
 
     @property
     def outdated(self) -> bool:
         """Whether a newer request of its channel has come, so that a long solve may stop."""
-        return self.newest.get(self.channel, self.ticket) != self.ticket
+        return bool(self.channel) and self.requests.newest(self.channel) != self.ticket
+
+
+class Requests:
+    """What Blender asks for, in its order."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._waiting: deque[Request] = deque()
+        self._newest: dict[str, int] = {}
+        self._over = False
+
+    def next(self) -> Request | None:
+        """Waits for a request; None when Blender has closed the pipe."""
+        self._take_in(0.0 if self._waiting else None)
+        return self._waiting.popleft() if self._waiting else None
+
+    def newest(self, channel: str) -> int | None:
+        """The last ticket of a channel, among all that has come until now."""
+        while self._take_in(0.0):
+            continue
+        return self._newest.get(channel)
+
+    def _take_in(self, seconds: float | None) -> bool:
+        """Takes one request if it comes in time; whether there was one."""
+        if self._over:
+            return False
+        try:
+            message = self._link.take(seconds)
+            if message is None:
+                return False
+            values = message.values
+            request = Request(
+                ticket=values["ticket"],
+                name=values["name"],
+                channel=values["channel"],
+                values=values["values"],
+                arrays=message.arrays,
+                requests=self,
+            )
+        except Ended:
+            self._over = True
+            return False
+        except (BrokenStream, KeyError):
+            traceback.print_exc()
+            self._over = True
+            return False
+        if request.channel:
+            self._newest[request.channel] = request.ticket
+        self._waiting.append(request)
+        return True
 
 
 def echo(session: Session, request: Request) -> Message:
@@ -73,14 +123,13 @@ def tell_versions(session: Session, request: Request) -> Message:
 
 def main() -> int:
     """Serves until stdin ends."""
-    requests, replies = _private_streams()
-    inbox: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests, inbox), daemon=True).start()
+    stdin, stdout = _private_streams()
+    requests = Requests(LINK(stdin, on_end=_leave))
     session = Session()
-    while (request := inbox.get()) is not None:
+    while (request := requests.next()) is not None:
         pieces = _answer(session, request)
         try:
-            write(replies, pieces)
+            write(stdout, pieces)
         except OSError:
             # Nobody listens any more.
             break
@@ -89,36 +138,18 @@ def main() -> int:
 
 def _private_streams() -> tuple[IO[bytes], IO[bytes]]:
     """The pipes to Blender, out of reach of stray prints, which go to the log instead."""
-    requests = os.fdopen(os.dup(0), "rb")
-    replies = os.fdopen(os.dup(1), "wb")
+    stdin = os.fdopen(os.dup(0), "rb")
+    stdout = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     os.close(nothing)
     sys.stdout = sys.stderr
-    return requests, replies
+    return stdin, stdout
 
 
-def _listen(stream: IO[bytes], inbox: queue.SimpleQueue[Request | None]) -> None:
-    """Reads all the time, so that drags and Blender's end are noticed while a handler works."""
-    newest: dict[str, int] = {}
-    try:
-        while (message := receive(stream)) is not None:
-            values = message.values
-            request = Request(
-                ticket=values["ticket"],
-                name=values["name"],
-                channel=values["channel"],
-                values=values["values"],
-                arrays=message.arrays,
-                newest=newest,
-            )
-            if request.channel:
-                newest[request.channel] = request.ticket
-            inbox.put(request)
-    except (BrokenStream, KeyError, OSError):
-        traceback.print_exc()
-    inbox.put(None)
+def _leave() -> None:
+    """Ends the process even if a handler goes on and on."""
     time.sleep(GRACE)
     os._exit(0)
 

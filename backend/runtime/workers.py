@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import queue
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
@@ -20,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import UserError
-from .client import Client, Inbox, Reply
+from .client import Client, Reply
 from .imports import resolve
 from .messages import Message
 from .session import Request, Session
@@ -97,7 +96,6 @@ class LocalWorkers(Workers):
 
     def __init__(self, count: int, python: Path | None = None) -> None:
         self._python = python or Path(sys.executable)
-        self._inbox: Inbox = queue.SimpleQueue()
         self._clients = [self._start() for _ in range(count)]
 
     def map(
@@ -116,30 +114,29 @@ class LocalWorkers(Workers):
                 client.post("worker.common", common.values, common.arrays)
         waiting = ((place, item, 0) for place, item in enumerate(items))
         again: deque[_Task] = deque()
-        idle = list(self._clients)
         running: dict[Client, tuple[int, _Task]] = {}
         done: dict[int, Message] = {}
-        ahead = _AHEAD * len(self._clients)
         for following in itertools.count():
             while following not in done:
-                while idle and len(done) + len(running) < ahead:
+                for client in self._clients:
+                    if client in running or len(done) + len(running) >= _AHEAD * len(self._clients):
+                        continue
                     task = again.popleft() if again else next(waiting, None)
-                    if task is None:
-                        break
-                    client = idle.pop()
-                    running[client] = (self._give(client, function, task, seed), task)
+                    if task is not None:
+                        running[client] = (self._give(client, function, task, seed), task)
                 if not running:
                     return
-                client, reply = self._inbox.get()
-                if reply is None and client in self._clients:
-                    idle = [other for other in idle if other is not client]
-                    idle.append(self._replace(client, common))
-                    if client in running:
-                        again.append(_once_more(running.pop(client)[1], client.problem))
-                elif reply and client in running and reply.ticket == running[client][0]:
-                    place = running.pop(client)[1][0]
-                    done[place] = _result(reply)
-                    idle.append(client)
+                Client.wait(self._clients)
+                for client in tuple(self._clients):
+                    problem = client.problem
+                    for reply in client.poll():
+                        if client in running and reply.ticket == running[client][0]:
+                            _, (place, *_) = running.pop(client)
+                            done[place] = _result(reply)
+                    if problem:
+                        self._replace(client, common)
+                        if client in running:
+                            again.append(_once_more(running.pop(client)[1], problem))
             yield done.pop(following)
 
     def close(self) -> None:
@@ -148,7 +145,7 @@ class LocalWorkers(Workers):
         self._clients = []
 
     def _start(self) -> Client:
-        return Client(self._python, inbox=self._inbox, variables=_ONE_THREAD)
+        return Client(self._python, variables=_ONE_THREAD)
 
     def _replace(self, dead: Client, common: Message) -> Client:
         fresh = self._start()

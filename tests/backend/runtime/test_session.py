@@ -229,7 +229,7 @@ def test_process_ends_with_its_parent_even_in_the_middle_of_work(
     while not (tmp_path / "mark").exists():
         assert not client.problem
     # Closing the pipe is all that a dying Blender does.
-    client._outbox.put(None)
+    client._link.close()
     assert client._process.wait(PATIENCE) == 0
 
 
