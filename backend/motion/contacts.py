@@ -17,8 +17,8 @@ LOW = 0.04
 SLOW = 0.1
 """A foot slower than this part of √(g · size) may stand: 0.41 m/s for a human. Like the Froude
 number, it means the same for a mouse and a horse."""
-SHORTEST = 0.1
-"""Stances and gaps shorter than this, in seconds, are noise."""
+BRIEF = 0.24
+"""Stances and gaps shorter than this part of √(size / g) are noise: 0.1 s for a human."""
 GRAVITY = 9.81
 
 Flags = NDArray[np.bool_]
@@ -53,6 +53,11 @@ def size(skeleton: Skeleton) -> float:
     """The height in metres, or half the length of a body that is longer than twice its height."""
     extent = np.ptp(np.concatenate([skeleton.rest_heads, skeleton.rest_tails]), axis=0)
     return max(float(extent[2]), 0.5 * float(extent[:2].max()), 1e-6)
+
+
+def brief(size: float) -> float:
+    """Seconds that are but a moment for a body of that size."""
+    return float(BRIEF * np.sqrt(size / GRAVITY))
 
 
 def soles(skeleton: Skeleton) -> Soles:
@@ -139,7 +144,7 @@ def point_contacts(clearance: Array, speed: Array, size: float, fps: float) -> F
     """Low and slow, `(frames, points)`, without gaps or stances that are too short to be real."""
     slow = SLOW * np.sqrt(GRAVITY * size)
     flags = np.logical_and(clearance < LOW * size, speed < slow)
-    shortest = round(SHORTEST * fps)
+    shortest = round(brief(size) * fps)
     for column in flags.T:
         for start, stop in runs(~column):
             if 0 < start and stop < len(column) and stop - start < shortest:

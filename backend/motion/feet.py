@@ -25,8 +25,6 @@ SKATE_LIMIT = 1.0
 0.7."""
 SLIDE_LIMIT = 0.025
 """How far a standing foot may drift, as a part of the character's size."""
-TOUCH_SECONDS = 0.1
-"""A foot lands and leaves within this time and may move meanwhile."""
 PENETRATION_LIMIT = 0.02
 """How deep a foot may sink, as a part of the character's size."""
 
@@ -107,7 +105,7 @@ class Feet:
     @property
     def worst_depth(self) -> float:
         """Millimetres below the ground."""
-        return max(-1000.0 * float(self.clearance.min()), 0.0)
+        return max(0.0, -1000.0 * float(self.clearance.min()))
 
     @property
     def frames_under(self) -> int:
@@ -128,8 +126,11 @@ class Feet:
         return found
 
     def _stances(self, members: contacts.Indices) -> list[tuple[int, int]]:
-        """Stretches of frames in which a limb stands, without the landing and the leaving."""
-        trim = round(TOUCH_SECONDS * self.clip.fps)
+        """Stretches of frames in which a limb stands, without the landing and the leaving.
+
+        A foot lands and leaves within a moment and may move meanwhile.
+        """
+        trim = round(contacts.brief(contacts.size(self.clip.skeleton)) * self.clip.fps)
         found = []
         for start, stop in contacts.runs(np.any(self.standing[:, members], axis=1)):
             start += trim if start > 0 else 0

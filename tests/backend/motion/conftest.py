@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backend.motion import kinematics
 from backend.motion.clip import Clip
 from backend.motion.guess import guess_feet, guess_forward
 from backend.motion.mirroring import partners
@@ -33,6 +34,14 @@ BIPED = [
     ("shin.R", "thigh.R", (-0.1, 0, 0.5), (-0.1, 0, 0.08)),
     ("foot.R", "shin.R", (-0.1, 0, 0.08), (-0.1, -0.15, 0)),
     ("toe.R", "foot.R", (-0.1, -0.15, 0), (-0.1, -0.22, 0)),
+]
+
+
+# Hips and two feet that go where they like: 1.8 m tall, soles on the ground.
+WALKER = [
+    ("hips", "", (0, 0, 1.0), (0, 0, 1.8)),
+    ("foot.L", "hips", (0.1, 0, 0.1), (0.1, -0.2, 0)),
+    ("foot.R", "hips", (-0.1, 0, 0.1), (-0.1, -0.2, 0)),
 ]
 
 
@@ -67,6 +76,41 @@ def rolled() -> Skeleton:
     """The same body with arbitrary bone axes, different on both sides."""
     rng = np.random.default_rng(3)
     return build(BIPED, normalize(rng.normal(size=(len(BIPED), 4))))
+
+
+def placed(skeleton: Skeleton, positions: np.ndarray, fps: float = 30.0) -> Clip:
+    """A clip of joints at world `positions` `(frames, joints, 3)`, none of them turned."""
+    turns = np.broadcast_to(skeleton.rest_rotations, (*positions.shape[:2], 4))
+    rotations, translations = kinematics.local(skeleton, positions, turns)
+    return Clip(skeleton, fps, positions[:, 0], rotations, translations)
+
+
+class Walk:
+    """A walk along -Y at 1.2 m/s: each foot stands for 0.6 s, then swings for 0.4 s.
+
+    Times are those of a body of 1.8 m; a larger one, built alike, takes longer: √scale.
+    """
+
+    STANCE, SWING, SPEED, LIFT = 0.6, 0.4, 1.2, 0.12
+
+    def __init__(self, fps: float = 30.0, seconds: float = 4.0, scale: float = 1.0) -> None:
+        self.skeleton = build(
+            [(n, p, *(tuple(scale * np.array(x)) for x in ends)) for n, p, *ends in WALKER]
+        )
+        self.times = np.arange(round(seconds * fps) + 1) / fps / np.sqrt(scale)
+        path = np.tile(self.skeleton.rest_heads / scale, (len(self.times), 1, 1))
+        path[:, 0, 1] -= self.SPEED * self.times
+        self.stands = np.zeros((len(self.times), 2), dtype=bool)
+        for foot in range(2):
+            steps, phase = np.divmod(self.times + 0.5 * foot, self.STANCE + self.SWING)
+            part = np.clip((phase - self.STANCE) / self.SWING, 0.0, 1.0)
+            # As smooth as captured feet: position, speed, acceleration begin and end at rest.
+            gone = steps + part**3 * (10 - 15 * part + 6 * part**2)
+            path[:, 1 + foot, 1] -= self.SPEED * gone
+            path[:, 1 + foot, 2] += self.LIFT * 64 * (part * (1 - part)) ** 3
+            self.stands[:, foot] = phase <= self.STANCE + 1e-9
+        self.path = scale * path
+        self.clip = placed(self.skeleton, self.path, fps)
 
 
 @pytest.fixture
