@@ -59,10 +59,10 @@ def main() -> None:
     command = ["apt-get", "install", "--yes", "--no-install-recommends", *packages]
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         sys.exit(f"Blender needs system libraries that are missing; run: sudo {' '.join(command)}")
-    print(f"Installing the system libraries that Blender needs: {', '.join(packages)}")
+    print(f"Installing the system libraries that Blender needs: {', '.join(packages)}", flush=True)
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "update", "--quiet"], env=quiet, check=True)
-    subprocess.run([*command, "--quiet"], env=quiet, check=True)
+    subprocess.run(["apt-get", "update", "-qq"], env=quiet, check=True)
+    subprocess.run([*command, "-qq"], env=quiet, check=True)
 
 
 if __name__ == "__main__":
