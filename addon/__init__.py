@@ -10,7 +10,8 @@ from . import cli, props, session
 from .ops import environment as environment_operators
 from .ops import jobs as job_operators
 from .ops import session as session_operators
-from .ui import backend, jobs, preferences
+from .ui import backend, preferences
+from .ui import jobs as jobs_panel  # a plain name would hide addon/jobs.py
 
 MODULES: tuple[ModuleType, ...] = (
     props,
@@ -18,7 +19,7 @@ MODULES: tuple[ModuleType, ...] = (
     environment_operators,
     session_operators,
     job_operators,
-    jobs,
+    jobs_panel,
     backend,
     preferences,
     cli,

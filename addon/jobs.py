@@ -83,6 +83,8 @@ resume = start
 
 def cancel(folder: Path) -> None:
     """Asks a job to stop; following it sees to it that it does."""
+    if not Watch(folder).poll().active:
+        raise UserError("This job is not running, so there is nothing to cancel.")
     job_folder.ask_to_cancel(folder)
 
 
@@ -203,4 +205,4 @@ def wait(folder: Path, on_status: Callable[[Status], None] | None = None) -> Sta
             last = status
             time.sleep(_POLL)
         except KeyboardInterrupt:
-            cancel(folder)
+            job_folder.ask_to_cancel(folder)

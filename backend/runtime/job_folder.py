@@ -175,6 +175,8 @@ def prepare_start(folder: Path) -> None:
     read_spec(folder)
     if running_process(folder) is not None:
         raise UserError("This job is running already; wait for it or cancel it.")
+    if Watch(folder).poll().state == "done":
+        raise UserError("This job is done already; see its report.")
     (folder / "cancel").unlink(missing_ok=True)
     set_state(folder, "starting")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,27 @@ def empty_file() -> None:
     """Each test begins in an empty scene at 30 frames per second."""
     bpy.ops.wm.read_homefile(use_empty=True)
     bpy.context.scene.render.fps = 30
+
+
+@pytest.fixture
+def backend() -> Iterator[Path]:
+    """The preferences name this Python, which has all that the backend needs."""
+    from bl_ext.user_default.limber.addon import environment, settings
+
+    settings.preferences().python_path = sys.executable
+    if not environment.status(settings.choice()).ready:
+        environment.check(settings.choice())
+    yield settings.backend_python()
+    settings.preferences().python_path = ""
+
+
+@pytest.fixture
+def jobs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for the jobs of one test."""
+    from bl_ext.user_default.limber.addon import settings
+
+    monkeypatch.setattr(settings, "jobs_folder", lambda: tmp_path / "jobs")
+    return tmp_path / "jobs"
 
 
 @pytest.hookimpl(trylast=True)
