@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import queue
 import select
+import signal
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -142,7 +143,7 @@ class PolledLink(Link):
         while self._unsent and self._writing is not None:
             piece = self._unsent.popleft()
             try:
-                done = os.write(self._writing.fileno(), piece[:_CHUNK])
+                done = _write(self._writing.fileno(), piece[:_CHUNK])
             except BlockingIOError:
                 self._unsent.appendleft(piece)
                 return True
@@ -224,6 +225,19 @@ class ThreadedLink(Link):
 
 LINK: type[PolledLink] | type[ThreadedLink] = ThreadedLink if os.name == "nt" else PolledLink
 """What this system can do."""
+
+
+def _write(pipe: int, data: memoryview) -> int:
+    """Like `os.write`, also in older Blenders, which a pipe that nobody reads would end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPIPE})
+    try:
+        return os.write(pipe, data)
+    except BrokenPipeError:
+        if signal.SIGPIPE in signal.sigpending():
+            signal.sigwait({signal.SIGPIPE})
+        raise
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _watch(stream: IO[bytes], on_end: Callable[[], None]) -> None:

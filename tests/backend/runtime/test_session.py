@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from backend.errors import UserError
-from backend.runtime import processes
+from backend.runtime import pipes, processes
 from backend.runtime.client import Client, Reply
 from backend.runtime.messages import Message, receive, send
 from backend.runtime.session import Request, Session
@@ -24,7 +24,8 @@ PATIENCE = 60.0
 
 SERVER = """
 import sys
-from backend.runtime import session
+from backend.runtime import pipes, session
+session.LINK = pipes.%s
 session.HANDLERS.update({name: f"tests.backend.runtime.test_session:{name}" for name in %r})
 sys.exit(session.main())
 """
@@ -73,15 +74,16 @@ HANDLERS = [f.__name__ for f in (count, babble, fail, refuse, answer_nonsense, u
 HANDLERS.append(work_for_ever.__name__)
 
 
-@pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A session with the handlers above."""
+@pytest.fixture(params=[pipes.PolledLink, pipes.ThreadedLink])
+def client(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A session with the handlers above, in the ways of Linux and macOS and of Windows."""
     real = subprocess.Popen
 
     def with_handlers(command, **options):
-        code = SERVER % (HANDLERS,)
+        code = SERVER % (request.param.__name__, HANDLERS)
         return real([command[0], "-c", code], **options)
 
+    monkeypatch.setattr(pipes, "LINK", request.param)
     monkeypatch.setattr(processes.subprocess, "Popen", with_handlers)
     client = Client(PYTHON, tmp_path / "session.log")
     monkeypatch.undo()
@@ -231,6 +233,35 @@ def test_process_ends_with_its_parent_even_in_the_middle_of_work(
     # Closing the pipe is all that a dying Blender does.
     client._link.close()
     assert client._process.wait(PATIENCE) == 0
+
+
+DEAD_READER = """
+import os, signal, sys
+from pathlib import Path
+from backend.runtime.client import Client
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+client = Client(Path(sys.executable))
+client.call("echo", timeout=60.0)
+os.kill(client.pid, signal.SIGKILL)
+os.waitid(os.P_PID, client.pid, os.WEXITED | os.WNOWAIT)
+client.post("echo")
+print(client.problem)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGPIPE")
+def test_dead_backend_does_not_end_a_blender_that_leaves_sigpipe_alone() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DEAD_READER], capture_output=True, cwd=PROJECT, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "SIGKILL" in done.stdout
+
+
+def test_log_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be written"):
+        Client(PYTHON, tmp_path / "file" / "session.log")
 
 
 def test_garbage_on_stdin_ends_the_session() -> None:
