@@ -6,12 +6,20 @@ from types import ModuleType
 
 import bpy
 
-from . import cli, props, session
+from . import cli, props, session, work
+from .ops import bake as bake_operators
+from .ops import check as check_operators
+from .ops import clips as clip_operators
 from .ops import environment as environment_operators
 from .ops import jobs as job_operators
+from .ops import rig as rig_operators
 from .ops import session as session_operators
 from .ui import backend, preferences
+from .ui import bake as bake_panel
+from .ui import check as check_panel
+from .ui import clips as clips_panel
 from .ui import jobs as jobs_panel  # a plain name would hide addon/jobs.py
+from .ui import rig as rig_panel
 
 MODULES: tuple[ModuleType, ...] = (
     props,
@@ -19,10 +27,19 @@ MODULES: tuple[ModuleType, ...] = (
     environment_operators,
     session_operators,
     job_operators,
+    rig_operators,
+    clip_operators,
+    bake_operators,
+    check_operators,
+    rig_panel,
+    clips_panel,
+    bake_panel,
+    check_panel,
     jobs_panel,
     backend,
     preferences,
     cli,
+    work,  # last, so that what runs is stopped before its operator is taken away
 )
 """Each lists its CLASSES, and may have register() and unregister() for what is not a class."""
 

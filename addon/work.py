@@ -81,8 +81,10 @@ class Work:
 
     running: ClassVar[Work | None] = None
 
-    def __init__(self, doing: str, worker: Generator[float, None, Any]) -> None:
+    def __init__(self, doing: str, worker: Generator[float, None, Any], operator: str = "") -> None:
         self.doing = doing
+        self.operator = operator
+        """Name of the operator's class, for the panel that shows its progress."""
         self.fraction = 0.0
         self.stopped = ""
         """Why it was stopped before its end, as a sentence; empty while it runs."""
@@ -182,7 +184,7 @@ class WorkOperator:
             return self.execute(context)
         try:
             require_idle()
-            self._work = Work(self.doing, self.start(context))
+            self._work = Work(self.doing, self.start(context), type(self).__name__)
         except UserError as error:
             return self._refuse(error)
         manager = context.window_manager
@@ -194,7 +196,7 @@ class WorkOperator:
     def modal(self: Any, context: Context, event: Event) -> set[str]:
         work = self._work
         if event.type == 'ESC' and event.value == 'PRESS':
-            work.stop("Cancelled; nothing was changed")
+            work.stop("Cancelled")
         if work.stopped:
             self._leave(context)
             self.report({'INFO'}, work.stopped)
