@@ -19,8 +19,8 @@ _NUMBER = re.compile(r"[._]\d+$")
 _PATTERNS = (
     re.compile(r"(?<=[._\- ])(?P<side>l|r)$", re.I),  # Hand.L, hand_r
     re.compile(r"^(?P<side>l|r)(?=[._\- ])", re.I),  # L_Hand
-    re.compile(r"^(?P<side>left|right)", re.I),  # LeftHand, left hand
-    re.compile(r"(?P<side>left|right)$", re.I),  # HandLeft
+    re.compile(r"(?P<side>^right|right$)", re.I),  # RightHand, hand right
+    re.compile(r"(?P<side>^left|left$)", re.I),
     re.compile(r"(?<=[._\- ])(?P<side>l|r|left|right)(?=[._\- ])", re.I),  # Bip01 L Hand, DEF-l.arm
     re.compile(r"^(?P<side>[LR])(?=[A-Z][a-z])"),  # LHipJoint
     re.compile(r"^(?P<side>[lr])(?=[A-Z])"),  # lFoot
