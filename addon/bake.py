@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import bpy
 import numpy as np
@@ -57,8 +57,8 @@ class _Track:
     """`(frames, components)`, or `(1, components)` for what stays as it is."""
     tolerance: float = 0.0
     """How far thinned curves may be off, 0 to keep every frame."""
-    plain: bool = field(default=False)
-    """A property that is no array, so its curve has no index."""
+    first: int = 0
+    """Index of the first component in its property."""
 
 
 def bake_clip(obj: Object, clip: Clip, settings: BakeSettings, rig: Rig | None = None) -> Action:
@@ -172,7 +172,7 @@ def _distance_tolerance(settings: BakeSettings) -> float:
 
 
 def _switch_track(switch: Switch) -> _Track:
-    return _Track(switch.path, "Limber", np.array([[switch.value]]), plain=True)
+    return _Track(switch.path, "Limber", np.array([[switch.value]]), first=max(switch.index, 0))
 
 
 def _write(
@@ -182,7 +182,7 @@ def _write(
     writer.remove({track.path for track in tracks})
     for done, track in enumerate(tracks):
         for index, column in enumerate(_columns(track)):
-            curve = writer.new(track.path, 0 if track.plain else index, track.group)
+            curve = writer.new(track.path, track.first + index, track.group)
             if isinstance(column, Keys):
                 _key_thinned(curve, column, start)
             else:

@@ -288,8 +288,8 @@ class _Pose:
         for curve in curves:
             name, channel = split_path(curve.data_path)
             if name and channel not in self._PROPERTIES:
-                with contextlib.suppress(ValueError):  # a path that leads nowhere is not played
-                    value = obj.path_resolve(curve.data_path)
+                with contextlib.suppress(ValueError, KeyError):  # a path that leads nowhere
+                    value = _get_path(obj, curve.data_path)
                     self._others[curve.data_path] = (
                         list(value) if hasattr(value, "__len__") else value
                     )
@@ -320,6 +320,14 @@ class _Pose:
             _set_path(self._obj, path, value)
         self._obj.update_tag()
         bpy.context.view_layer.update()
+
+
+def _get_path(obj: Object, path: str) -> Any:
+    """The value of a property; of a custom one the number, not the name that may stand for it."""
+    if path.endswith('"]'):
+        owner, _, key = path.rpartition('["')
+        return obj.path_resolve(owner)[bpy.utils.unescape_identifier(key[:-2])]
+    return obj.path_resolve(path)
 
 
 def _set_path(obj: Object, path: str, value: Any) -> None:

@@ -1,16 +1,276 @@
-"""Rigify's generated rigs."""
+"""Rigify's generated rigs: clips are read from the DEF bones and keyed on the controls, in FK.
+
+Between a DEF bone and its control stand ORG, MCH and tweak bones with constraints, some of them
+driven by switches such as `IK_FK`. All is read from these links as they are once a bake has set its
+switches, so that it holds for whatever body Rigify makes. A DEF bone that has a control of its own
+is a joint; the others, such as the second half of a thigh, only follow. What hangs on the head, the
+face, is left to the animator.
+"""
 
 from __future__ import annotations
 
-from ...backend.motion.armature import RigChoice
-from .generic import constraints_off, deforming
-from .profile import Profile
+import re
+from functools import cached_property
+
+import bpy
+from bpy.types import Object
+from mathutils import Vector
+
+from ...backend.motion.armature import OBJECT, Control, RigChoice
+from .profile import Profile, Switch
+from .wiring import Wiring, targets
+
+SWITCHES = {
+    "IK_FK": 1.0,
+    "FK_limb_follow": 0.0,
+    "neck_follow": 1.0,
+    "head_follow": 1.0,
+    "tail_follow": 1.0,
+    "torso_parent": 1.0,
+}
+"""The custom properties that a bake sets: limbs in FK, every control carried by what it is on."""
+_MECHANISM = ("DEF-", "ORG-", "MCH-", "VIS_", "WGT-")
+_SIDE_AND_NUMBER = re.compile(r"((\.[LR])?(\.\d+)?)$")
+_SAME_PLACE = 1e-3
+"""Points this close, as a part of a bone's length, are the same."""
+
+
+def _is_control(name: str) -> bool:
+    return not name.startswith(_MECHANISM)
+
+
+def _is_tweak(name: str) -> bool:
+    return name.startswith("tweak_") or "_tweak." in name
+
+
+class _Body:
+    """The joints of a generated rig, and the controls that move them."""
+
+    def __init__(self, obj: Object) -> None:
+        self.wiring = Wiring(obj, SWITCHES)
+        self._deforming = [
+            name
+            for name, bone in self.wiring.bones.items()
+            if bone.use_deform and name.startswith("DEF-")
+        ]
+        self.control_of = self._moved_joints()
+        self.joint_of = {control: joint for joint, control in self.control_of.items()}
+
+    # Which DEF bones are joints
+
+    def _moved_joints(self) -> dict[str, str]:
+        """The DEF bones that have a control of their own, with it."""
+        found: dict[str, str] = {}
+        for name in self._deforming:
+            control = self._namesake(name)
+            if control and control not in found.values():
+                found[name] = control
+        for name in self._deforming:
+            control = next(self._controls_above(name, tweaks=False), "")
+            taken = name in found or control in found.values()
+            if control and not taken and self._begins_with(control, name):
+                found[name] = control
+        found = {name: control for name, control in found.items() if not self._on_head(control)}
+        while loose := [name for name in found if not self._hangs_firmly(found[name], found)]:
+            for name in loose:
+                del found[name]
+        return found
+
+    def _namesake(self, name: str) -> str:
+        """The control that is named like a DEF bone and begins where it begins, or in a spine
+        that turns about the waist, where it ends."""
+        plain = name.removeprefix("DEF-")
+        turned = _SIDE_AND_NUMBER.sub(r"_fk\1", plain, count=1)
+        if turned in self.wiring.bones:
+            return turned
+        if plain in self.wiring.bones and self._begins_with(plain, name):
+            return plain
+        return ""
+
+    def _begins_with(self, control: str, name: str) -> bool:
+        return self._same_place(self._head(control), self._head(name), name)
+
+    def _head(self, name: str) -> Vector:
+        return self.wiring.bones[name].head_local
+
+    def _same_place(self, one: Vector, other: Vector, name: str) -> bool:
+        return (one - other).length < _SAME_PLACE * self.wiring.bones[name].length
+
+    def _controls_above(self, name: str, tweaks: bool = True):
+        for other in self.wiring.way_up(name):
+            if _is_control(other) and (tweaks or not _is_tweak(other)):
+                yield other
+
+    def _carrier(self, name: str) -> str:
+        return next(self._controls_above(name), OBJECT)
+
+    def _on_head(self, control: str) -> bool:
+        return "head" in self.wiring.way_up(control)
+
+    def _hangs_firmly(self, control: str, joints: dict[str, str]) -> bool:
+        """Whether nothing between a control and the next joint's control gives way."""
+        moving = set(joints.values())
+        for name in self.wiring.way_up(control):
+            if name in moving:
+                return True
+            along = self.wiring.above(name)
+            for constraint, _ in self.wiring.active(name):
+                if moving.intersection(targets(constraint)) - {along}:
+                    return False
+        return True
+
+    # How joints hang together
+
+    def hips(self) -> str:
+        """The joint that hangs on the root control itself."""
+        tops = [name for name in self.control_of if self.wiring.parent(name) == "root"]
+        return tops[0] if len(tops) == 1 else ""
+
+    def parents(self) -> dict[str, str]:
+        """Each joint's next joint: up the chain of DEF bones, else what carries its control."""
+        return {name: parent for name in self.control_of if (parent := self._parent(name))}
+
+    def _parent(self, name: str) -> str:
+        above = self.wiring.parent(name)
+        while above.startswith("DEF-"):
+            if above in self.control_of:
+                return above
+            above = self.wiring.parent(above)
+        if name == self.hips():
+            return ""
+        carriers = self._controls_above(self.control_of[name])
+        return next((self.joint_of[c] for c in carriers if c in self.joint_of), "")
+
+    def ends(self) -> dict[str, str]:
+        """Joints that following DEF bones continue, with the last of these."""
+        found = {}
+        for name in self._deforming:
+            above = self.wiring.parent(name)
+            above = {last: joint for joint, last in found.items()}.get(above, above)
+            if (
+                above in self.control_of
+                and name not in self.control_of
+                and self.wiring.bones[name].use_connect
+            ):
+                found[above] = name
+        return found
+
+    # What to key
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """All bones that the joints depend on."""
+        return self.wiring.all_sources(self.control_of)
+
+    def controls(self) -> list[Control]:
+        """Every control that the joints depend on, parents first."""
+        found: dict[str, Control] = {}
+        for name in filter(_is_control, self.sources):
+            self._add(name, found)
+        return list(found.values())
+
+    def _add(self, name: str, found: dict[str, Control]) -> None:
+        if name in found:
+            return
+        parent = self._carrier(name)
+        if parent != OBJECT:
+            self._add(parent, found)
+        found[name] = self._control(name, parent)
+
+    def _control(self, name: str, parent: str) -> Control:
+        if name == "torso":
+            return Control(name, parent, self.hips(), place=self._waist())
+        if name in self.joint_of:
+            return self._moving(name, parent, self.joint_of[name])
+        stretched = self._stretched(name)
+        return Control(name, parent, place=stretched)
+
+    def _waist(self) -> str | None:
+        """The joint where the spine begins to turn with the chest: it stays put in the torso."""
+        for joint, control in self.control_of.items():
+            if self._carrier(control) == "torso" and self._begins_with(control, joint):
+                return joint
+        return None
+
+    def _moving(self, name: str, parent: str, joint: str) -> Control:
+        if self._turns_only(name):
+            return Control(name, parent, joint, place="")
+        if next(self._controls_above(joint, tweaks=False), "") == name:
+            return Control(name, parent, joint)
+        # The joint shows where its control points, but not how it is turned about that.
+        further = [other for other in self.control_of if self._parent(other) == joint]
+        follow = next((other for other in further if self._continues(other, joint)), "")
+        place = follow if follow and self._begins_with(name, follow) else None
+        return Control(name, parent, joint, place=place, roll=follow)
+
+    def _continues(self, name: str, joint: str) -> bool:
+        above = self.wiring.parent(name)
+        return above == joint or above == self.ends().get(joint)
+
+    def _turns_only(self, control: str) -> bool:
+        locks = self.wiring.poses[control].lock_location
+        return self.wiring.bones[control].use_connect or all(locks)
+
+    def _stretched(self, tweak: str) -> str:
+        """The joint that a tweak moves where its control cannot: limbs stretch there."""
+        for joint, control in self.control_of.items():
+            if self.wiring.above(joint) == tweak and self._turns_only(control):
+                return joint
+        return ""
+
+
+def _choice(obj: Object) -> RigChoice:
+    body = _Body(obj)
+    return RigChoice(
+        joints=tuple(body.control_of),
+        hips=body.hips(),
+        parents=body.parents(),
+        ends=body.ends(),
+        controls=tuple(body.controls()),
+    )
+
+
+def _path(bone: str) -> str:
+    return f'pose.bones["{bpy.utils.escape_identifier(bone)}"]'
+
+
+def _switches(obj: Object) -> list[Switch]:
+    body = _Body(obj)
+    return [*_properties(obj), *_curls(body), *_copies(body)]
+
+
+def _properties(obj: Object) -> list[Switch]:
+    return [
+        Switch(f'{_path(bone.name)}["{key}"]', value)
+        for bone in obj.pose.bones
+        for key, value in SWITCHES.items()
+        if key in bone
+    ]
+
+
+def _curls(body: _Body) -> list[Switch]:
+    """Fingers also curl with the scale of their masters, which is put back to 1."""
+    read = [source for sources in body.wiring.driven_by.values() for source in sources]
+    needed = set(body.sources)
+    curling = dict.fromkeys(bone for bone, key in read if key == "scale.y" and bone in needed)
+    return [Switch(f"{_path(bone)}.scale", 1.0, index=1) for bone in curling]
+
+
+def _copies(body: _Body) -> list[Switch]:
+    """Controls of a tail also turn with the one before, which would come on top of their keys."""
+    return [
+        Switch(f'{_path(control)}.constraints["{constraint.name}"].influence', 0.0)
+        for control in body.joint_of
+        for constraint, _ in body.wiring.active(control)
+        if body.joint_of.keys() & targets(constraint)
+    ]
+
 
 RIGIFY = Profile(
     key='RIGIFY',
     label="Rigify",
     description="Rigs generated by Rigify: learns from DEF bones, keys the controls",
     fits=lambda obj: "rig_id" in obj.data,
-    choice=lambda obj: RigChoice(joints=deforming(obj)),
-    switches=constraints_off,
+    choice=_choice,
+    switches=_switches,
 )

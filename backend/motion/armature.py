@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,7 +54,13 @@ class Control:
     parent: str = OBJECT
     """The control, or `OBJECT`, that carries it rigidly while the bake's switches are set."""
     joint: str = ""
-    """The joint's bone that it moves with; none for a bone that stays at rest."""
+    """The joint's bone that it turns with; none for a bone that stays at rest."""
+    place: str | None = None
+    """The joint's bone that it goes along with, `joint` if None; empty where it is held in its
+    place by its parent."""
+    roll: str = ""
+    """The joint's bone that says how it is turned about the direction of `joint`, if another: that
+    of a thigh is seen in the shin."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class RigChoice:
     """The character's true height in metres, 0 to believe the armature."""
     parents: dict[str, str] = field(default_factory=dict)
     """Joints whose parent is another joint than the next one up the armature."""
+    ends: dict[str, str] = field(default_factory=dict)
+    """Joints whose bone goes on in others, with the last of these: where that ends, they end."""
     controls: tuple[Control, ...] = ()
     """Bones to key, the joints' own and those above them if empty."""
 
@@ -95,7 +103,7 @@ def build_rig(armature: Armature, choice: RigChoice) -> Rig:
         raise UserError("Some bones of this armature have no valid rest position; rebuild them.")
     axes = between(AXES[choice.up], AXES["Z"])
     metres = choice.metres * _height_factor(armature, joints, axes, choice)
-    bones = _tree(armature, _with_ancestors(armature, joints), metres)
+    bones = _tree(_lengthened(armature, choice.ends), _with_ancestors(armature, joints), metres)
     skeleton = _skeleton(bones, joints, axes, choice)
     return Rig(
         skeleton=skeleton,
@@ -115,6 +123,13 @@ def _height_factor(
     points = np.vstack([armature.heads[rows], armature.tails[rows]])
     height = float(np.ptp(rotate(axes, points)[:, 2])) * choice.metres
     return choice.height / height if height > 0 else 1.0
+
+
+def _lengthened(armature: Armature, ends: dict[str, str]) -> Armature:
+    tails = armature.tails.copy()
+    for name, last in ends.items():
+        tails[armature.index[name]] = armature.tails[armature.index[last]]
+    return replace(armature, tails=tails)
 
 
 def _with_ancestors(armature: Armature, names: Sequence[str]) -> list[str]:
@@ -225,19 +240,22 @@ def _controls(
     armature: Armature, bones: Skeleton, skeleton: Skeleton, choice: RigChoice, metres: float
 ) -> Controls:
     joint_of = {name: joint for joint, name in enumerate(skeleton.names)}
-    if choice.controls:
-        tree = _tree(
-            armature,
-            [control.name for control in choice.controls],
-            metres,
-            [control.parent for control in choice.controls],
-        )
-        joints = [joint_of.get(control.joint, -1) for control in choice.controls]
-    else:
-        tree = bones
-        joints = [joint_of.get(name, -1) for name in tree.names[1:]]
-    root = _root_bone(bones, tree, skeleton.names[0], choice.root)
-    return Controls(tree, (-1, *joints), root)
+    chosen = choice.controls
+    if not chosen:
+        joints = [joint_of.get(name, -1) for name in bones.names[1:]]
+        root = _root_bone(bones, bones, skeleton.names[0], choice.root)
+        return Controls(bones, (-1, *joints), root)
+    names, above = [control.name for control in chosen], [control.parent for control in chosen]
+    tree = _tree(armature, names, metres, above)
+    places = [control.joint if control.place is None else control.place for control in chosen]
+    rolls = [control.roll or control.joint for control in chosen]
+    return Controls(
+        tree,
+        joints=(-1, *(joint_of.get(control.joint, -1) for control in chosen)),
+        root=_root_bone(bones, tree, skeleton.names[0], choice.root),
+        places=(-1, *(joint_of.get(name, -1) for name in places)),
+        rolls=(-1, *(joint_of.get(name, -1) for name in rolls)),
+    )
 
 
 def _root_bone(bones: Skeleton, tree: Skeleton, hips: str, chosen: str) -> int:

@@ -21,6 +21,7 @@ from .rotations import (
     IDENTITY,
     Array,
     about_z,
+    between,
     conjugate,
     continuous,
     from_matrix,
@@ -86,9 +87,19 @@ class Controls:
     tree: Skeleton
     """Joint 0 is the object; lengths in metres, axes as in the armature."""
     joints: tuple[int, ...]
-    """For each bone the skeleton's joint that it moves with, -1 where it stays at rest."""
+    """For each bone the skeleton's joint that it turns with, -1 where it stays at rest."""
     root: int = 0
     """The bone that can carry root motion, 0 where there is none but the object."""
+    places: tuple[int, ...] = ()
+    """For each bone the joint that it goes to without turning, -1 where its parent keeps it in its
+    place; `joints` if empty."""
+    rolls: tuple[int, ...] = ()
+    """For each bone the joint that says how it is turned about its joint's direction; `joints` if
+    empty."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "places", self.places or self.joints)
+        object.__setattr__(self, "rolls", self.rolls or self.joints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,21 +244,22 @@ class Rig:
     ) -> Channels:
         """Channels that bring the joints to the world `positions` and `turns` of all frames.
 
-        The controls in `carried` go where that says; the others move with their joints or, having
+        The controls in `carried` go where that says; the others go with their joints or, having
         none, stay at rest under their parents.
         """
         tree, frames = self.controls.tree, len(positions)
         heads = np.empty((frames, len(tree), 3))
         rotations = np.empty((frames, len(tree), 4))
-        joints, parents = np.asarray(self.controls.joints), np.asarray(tree.parents)
-        offsets = self._control_rests(joints)
+        joints, places = np.asarray(self.controls.joints), np.asarray(self.controls.places)
+        parents = np.asarray(tree.parents)
         for level in (np.zeros(1, dtype=np.int64), *tree.levels):
             led, still = level[joints[level] >= 0], level[joints[level] < 0]
-            turn = turns[:, joints[led]]
-            rotations[:, led] = multiply(turn, offsets.rotation[led])
-            heads[:, led] = positions[:, joints[led]] + rotate(turn, offsets.position[led])
+            rotations[:, led] = self._turned(led, turns)
+            rotations[:, still] = multiply(rotations[:, parents[still]], tree.local_rests[still])
+            led, still = level[places[level] >= 0], level[places[level] < 0]
+            apart = rotate(rotations[:, led], self._places_seen[led])
+            heads[:, led] = positions[:, places[led]] - apart
             above = rotations[:, parents[still]]
-            rotations[:, still] = multiply(above, tree.local_rests[still])
             heads[:, still] = heads[:, parents[still]] + rotate(above, tree.offsets[still])
             for bone in carried.keys() & set(level.tolist()):
                 heads[:, bone] = carried[bone].position
@@ -257,13 +269,44 @@ class Rig:
         local[:, 0] = IDENTITY
         return Channels(placement, local, np.zeros_like(heads) if moved is None else moved)
 
-    def _control_rests(self, joints: NDArray[np.int64]) -> Placement:
-        """Where the controls are at rest, seen from the joints that they move with."""
-        bones = np.asarray(self.joint_bones)[np.maximum(joints, 0)]
-        back = conjugate(self.bones.rest_rotations[bones])
-        tree = self.controls.tree
-        apart = tree.rest_heads - self.bones.rest_heads[bones]
-        return Placement(rotate(back, apart), multiply(back, tree.rest_rotations))
+    def _turned(self, controls: NDArray[np.int64], turns: Array) -> Array:
+        """World rotations `(frames, controls, 4)` of controls that turn with joints.
+
+        Each is turned as its roll's joint is, then swung to where its own joint points, about an
+        axis square to both: as a knee bends.
+        """
+        rests = self.bones.rest_rotations[list(self.joint_bones)]
+        joint = np.asarray(self.controls.joints)[controls]
+        roll = np.asarray(self.controls.rolls)[controls]
+        since_rest = multiply(turns[:, roll], conjugate(rests[roll]))
+        rotations = multiply(since_rest, self.controls.tree.rest_rotations[controls])
+        swung = np.flatnonzero(roll != joint)
+        along = np.array([0.0, 1.0, 0.0])  # a bone's own direction in Blender
+        swing = _hinge(
+            rotate(since_rest[:, swung], rotate(rests[joint[swung]], along)),
+            rotate(turns[:, joint[swung]], along),
+            rotate(turns[:, roll[swung]], along),
+        )
+        rotations[:, swung] = multiply(swing, rotations[:, swung])
+        return rotations
+
+    @cached_property
+    def _places_seen(self) -> Array:
+        """`(controls, 3)` where the joints that take controls along are, in these, at rest."""
+        tree, places = self.controls.tree, np.maximum(self.controls.places, 0)
+        apart = self.bones.rest_heads[list(self.joint_bones)][places] - tree.rest_heads
+        return rotate(conjugate(tree.rest_rotations), apart)
+
+
+def _hinge(start: Array, end: Array, beside: Array) -> Array:
+    """The turns from direction `start` to `end`, `(..., 3)`, about axes square to `beside`."""
+    axis = np.cross(end - start, beside)
+    axis /= np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-12)
+
+    def flat(v: Array) -> Array:
+        return np.asarray(v - np.sum(v * axis, axis=-1, keepdims=True) * axis)
+
+    return between(flat(start), flat(end))
 
 
 def _without_travel(positions: Array) -> Array:
