@@ -1,0 +1,1 @@
+"""Style-based inverse kinematics: Grochow, Martin, Hertzmann and Popović 2004."""
