@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
-from bpy.types import Action, FCurve, Object
+from bpy.types import Action, FCurve, Keyframe, Object
 from numpy.typing import NDArray
 
 from ..backend.errors import UserError
 from ..backend.motion.clip import Clip
 from ..backend.motion.rig import Channels, Rig, RootMotion
 from ..backend.motion.rotations import to_channel
-from ..backend.motion.thinning import Keys, rotation_tolerance, thin
+from ..backend.motion.thinning import Keys, location_tolerance, rotation_tolerance, thin
 from . import compat
 from .curves import bone_path, rotation_path
 from .rig import object_from_world, placement, profile_of, read_rig
@@ -168,7 +168,7 @@ def _object_tracks(
 
 
 def _distance_tolerance(settings: BakeSettings) -> float:
-    return settings.distance_error if settings.angle_error > 0 else 0.0
+    return location_tolerance(settings.distance_error) if settings.angle_error > 0 else 0.0
 
 
 def _switch_track(switch: Switch) -> _Track:
@@ -215,6 +215,10 @@ def _key_thinned(curve: FCurve, thinned: Keys, start: int) -> None:
     points = (thinned.points() + np.array([start, 0.0])).astype(np.float32)
     keys = curve.keyframe_points
     keys.add(len(thinned))
+    # Free handles stay as they are fitted when a user touches the curve; born ones are automatic.
+    free = Keyframe.bl_rna.properties["handle_left_type"].enum_items['FREE'].value
+    for name in ("handle_left_type", "handle_right_type"):
+        keys.foreach_set(name, np.full(len(thinned), free, dtype=np.int32))
     for place, name in enumerate(("handle_left", "co", "handle_right")):
         keys.foreach_set(name, points[:, place].ravel())
 

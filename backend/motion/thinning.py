@@ -139,6 +139,11 @@ def rotation_tolerance(degrees: float, mode: str) -> float:
     return tolerances.get(mode, euler_tolerance)(degrees)
 
 
+def location_tolerance(metres: float) -> float:
+    """Error for each of three location channels that keeps the place within `metres`."""
+    return metres / float(np.sqrt(3.0))
+
+
 def _split(flat: Array, spans: Indices, limits: Array, frames: int) -> Indices:
     """Spans `(spans, 2)` of keys that fit: each that does not is split where it is worst."""
     done = [np.zeros((0, 2), dtype=np.int64)]
