@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import signal
@@ -172,7 +173,7 @@ def _use_python(path: Path) -> environment.Report:
 
 def _remember_python(path: str) -> None:
     settings.preferences().python_path = path
-    bpy.ops.wm.save_userpref()
+    _call(bpy.ops.wm.save_userpref)
 
 
 def _installation(options: argparse.Namespace) -> environment.Choice:
@@ -200,9 +201,7 @@ def _character(options: argparse.Namespace) -> Object:
         raise UserError(f"There is no armature in {file}; choose a file with a rigged character.")
     names = ", ".join(found)
     if options.object is None and len(found) > 1:
-        raise UserError(
-            f"There are several armatures in {file}; choose one with --object: {names}."
-        )
+        raise UserError(f"{file} has several armatures; choose one with --object: {names}.")
     name = options.object if options.object is not None else next(iter(found))
     if name not in found:
         raise UserError(f"There is no armature named {name!r} in {file}; it has {names}.")
@@ -217,19 +216,28 @@ def _open(path: Path | None) -> None:
     if not path.is_file():
         raise UserError(f"There is no file {path}; check its name.")
     try:
-        bpy.ops.wm.open_mainfile(filepath=str(path.absolute()), load_ui=False)
+        _call(bpy.ops.wm.open_mainfile, filepath=str(path.absolute()), load_ui=False)
     except RuntimeError as error:
-        reason = str(error).removeprefix("Error: ").strip()
-        raise UserError(f"{path.name} cannot be opened ({reason}).") from error
+        raise UserError(f"{path.name} cannot be opened ({_reason(error)}).") from error
 
 
 def _save(path: Path) -> None:
+    """Blender itself writes aside, then renames."""
+    place = str(path.absolute())
     try:
-        # As a copy: Blender writes aside, then renames.
-        bpy.ops.wm.save_as_mainfile(filepath=str(path.absolute()), copy=True, check_existing=False)
+        _call(bpy.ops.wm.save_as_mainfile, filepath=place, copy=True, check_existing=False)
     except RuntimeError as error:
-        reason = str(error).removeprefix("Error: ").strip()
-        raise UserError(f"{path} cannot be written ({reason}); nothing was changed.") from error
+        raise UserError(f"{path} cannot be written ({_reason(error)}).") from error
+
+
+def _call(operator: Any, **options: Any) -> None:
+    """Calls an operator of Blender's without its report, which would end up among our results."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        operator(**options)
+
+
+def _reason(error: RuntimeError) -> str:
+    return str(error).strip().removeprefix("Error: ").split("\n")[0]
 
 
 def _keep_existing(path: Path, force: bool) -> None:

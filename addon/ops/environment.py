@@ -13,7 +13,7 @@ from bpy.types import Context, Event, Operator
 
 from ...backend.errors import UserError
 from ...backend.runtime.check import Report
-from .. import environment
+from .. import environment, session
 from ..environment import Cancelled, Choice, Program
 from ..settings import choice
 from ..work import redraw_panels
@@ -123,6 +123,7 @@ Nothing is added to Blender's own Python"""
         return super().poll(context)
 
     def begin(self, chosen: Choice) -> Program:
+        session.stop()  # it holds the packages that are to be replaced
         return environment.installing(chosen)
 
     def finish(self, chosen: Choice, report: Report | None) -> str:
@@ -156,6 +157,7 @@ class LIMBER_OT_remove_backend(ProgramOperator, Operator):
         return context.window_manager.invoke_confirm(self, event)
 
     def begin(self, chosen: Choice) -> Program:
+        session.stop()  # it holds the packages that are to be removed
         return environment.removing(chosen)
 
     def finish(self, chosen: Choice, report: Report | None) -> str:
