@@ -232,10 +232,20 @@ def _take_place(old: Action, new: Action) -> Action:
     return new
 
 
+def _keep(action: Action | None) -> None:
+    """Saves an Action that just one object plays from being lost when that plays another.
+
+    Blender leaves out of the file what nothing uses.
+    """
+    if action is not None and action.users == 1 and action.library is None:
+        action.use_fake_user = True
+
+
 def _use(obj: Object, action: Action, settings: BakeSettings) -> None:
     slot = compat.slot_for(action, obj)
     animation = obj.animation_data or obj.animation_data_create()
     if not settings.push_to_nla:
+        _keep(animation.action)
         compat.assign(obj, action, slot)
         return
     track = animation.nla_tracks.new()
