@@ -14,7 +14,6 @@ from functools import cached_property
 
 import bpy
 from bpy.types import Object
-from mathutils import Vector
 
 from ...backend.motion.armature import OBJECT, Control, RigChoice
 from .profile import Profile, Switch
@@ -68,7 +67,7 @@ class _Body:
         for name in self._deforming:
             control = next(self._controls_above(name, tweaks=False), "")
             taken = name in found or control in found.values()
-            if control and not taken and self._begins_with(control, name):
+            if control and not taken and self._lies_on(control, name):
                 found[name] = control
         found = {name: control for name, control in found.items() if not self._on_head(control)}
         while loose := [name for name in found if not self._hangs_firmly(found[name], found)]:
@@ -83,18 +82,19 @@ class _Body:
         turned = _SIDE_AND_NUMBER.sub(r"_fk\1", plain, count=1)
         if turned in self.wiring.bones:
             return turned
-        if plain in self.wiring.bones and self._begins_with(plain, name):
+        if plain in self.wiring.bones and self._lies_on(plain, name):
             return plain
         return ""
 
     def _begins_with(self, control: str, name: str) -> bool:
-        return self._same_place(self._head(control), self._head(name), name)
+        one, other = self.wiring.bones[control], self.wiring.bones[name]
+        return (one.head_local - other.head_local).length < _SAME_PLACE * other.length
 
-    def _head(self, name: str) -> Vector:
-        return self.wiring.bones[name].head_local
-
-    def _same_place(self, one: Vector, other: Vector, name: str) -> bool:
-        return (one - other).length < _SAME_PLACE * self.wiring.bones[name].length
+    def _lies_on(self, control: str, name: str) -> bool:
+        """Whether a control begins with a DEF bone and points the same way: tails may not."""
+        one, other = self.wiring.bones[control], self.wiring.bones[name]
+        along = (one.tail_local - one.head_local).dot(other.tail_local - other.head_local)
+        return self._begins_with(control, name) and along > 0.0
 
     def _controls_above(self, name: str, tweaks: bool = True):
         for other in self.wiring.way_up(name):

@@ -31,6 +31,10 @@ from .rotations import (
 )
 from .skeleton import Skeleton
 
+_NOISE, _NOISE_FAR_OUT = 1e-5, 1.5e-6
+"""How far evaluated bones are off their true places: metres, and as a part of how far out they are,
+because Blender evaluates constraints in the world in single precision."""
+
 
 class RootMotion(Enum):
     """What carries the character over the ground in a baked Action."""
@@ -151,13 +155,18 @@ class Rig:
         and of the joints' bones in armature space and units `(frames, joints, 4, 4)`."""
         world = objects[:, None, :3, :3] @ bones[..., :3, :3]
         positions = objects[:, None, :3, :3] @ bones[..., :3, 3:] + objects[:, None, :3, 3:]
-        return self.clip_from_world(positions[..., 0], from_matrix(world), fps, label, loop)
+        noise = max(_NOISE, _NOISE_FAR_OUT * float(np.abs(positions).max()))
+        return self.clip_from_world(positions[..., 0], from_matrix(world), fps, label, loop, noise)
 
     def clip_from_world(
-        self, positions: Array, turns: Array, fps: float, label: str, loop: bool
+        self, positions: Array, turns: Array, fps: float, label: str, loop: bool, noise: float = 0.0
     ) -> Clip:
-        """The clip of joints at world positions `(frames, joints, 3)` and turns `(…, 4)`."""
+        """The clip of joints at world positions `(frames, joints, 3)` and turns `(…, 4)`; joints
+        that leave their place at rest by no more than `noise`, in metres, do not leave it."""
         rotations, translations = kinematics.local(self.skeleton, positions, turns)
+        if translations is not None:
+            leaving = np.abs(translations).max(axis=(0, 2)) > noise
+            translations = translations * leaving[:, None] if leaving.any() else None
         return Clip(
             self.skeleton, fps, positions[:, 0], continuous(rotations), translations, loop, label
         )
