@@ -214,5 +214,7 @@ def _flat(vector: Array) -> Array:
 def _snap(direction: Array) -> Array:
     """A unit vector on the ground, exactly along an axis if nearly so."""
     unit: Array = direction / np.linalg.norm(direction)
-    axis = np.round(unit) + 0.0  # no negative zeros
+    longest = int(np.abs(unit).argmax())
+    axis = np.zeros(3)
+    axis[longest] = np.sign(unit[longest])
     return axis if unit @ axis > np.cos(SNAP_WITHIN) else unit

@@ -142,7 +142,7 @@ def to_rotation_vector(q: Array) -> Array:
 
 def between(a: ArrayLike, b: ArrayLike) -> Array:
     """The shortest turns that take direction `a` to direction `b`, both `(..., 3)`."""
-    start, end = _unit(a), _unit(b)
+    start, end = np.broadcast_arrays(_unit(a), _unit(b))
     dot = np.einsum("...i,...i->...", start, end)[..., None]
     away = np.where(np.abs(start[..., :1]) < 0.9, np.array([1.0, 0, 0]), np.array([0, 1.0, 0]))
     half_turn = np.concatenate([np.zeros_like(dot), np.cross(start, away)], axis=-1)
