@@ -30,7 +30,7 @@ def settings(obj: Object, options: BakeOptions) -> BakeSettings:
             raise UserError("Select the bones to bake in Pose Mode, or bake all of them.")
     return BakeSettings(
         name=options.name,
-        start=options.start,
+        start=options.frame_start,
         replace=options.replace,
         push_to_nla=options.push_to_nla,
         bones=bones,

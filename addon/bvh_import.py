@@ -49,6 +49,8 @@ def importing(
             action = yield from part(_baking(target, clip), start, stop)
             made.append(action)
             clip_list.add(target, action)
+        for target in used:
+            yield from clip_list.inspecting(target)
     except BaseException:
         _unmake(made, used)
         context.view_layer.objects.active = active

@@ -15,7 +15,7 @@ from bpy.props import (
 from bpy.types import Action, Context, Object, PropertyGroup
 
 from . import clip_list, guesses
-from .rig import PROFILES
+from .rig import PROFILES, unit
 
 _AXES = [
     ("X", "X", ""),
@@ -115,6 +115,16 @@ def _used(name: str, index: list[str] | None = None) -> dict[str, object]:
         setattr(self, name, value if index is None else index[value])
 
     return {"get": get, "set": set_}
+
+
+def _get_height(self: RigSettings) -> float:
+    summary = guesses.seen(self.id_data).summary
+    height = self.height if summary is None else summary.height
+    return height / unit(self.id_data)
+
+
+def _set_height(self: RigSettings, value: float) -> None:
+    self.height = value * unit(self.id_data)
 
 
 _AXIS_KEYS = [axis[0] for axis in _AXES]
@@ -222,13 +232,12 @@ class RigSettings(PropertyGroup):
     )
     height_used: FloatProperty(
         name="Height",
-        description="True height of the character in metres: as the armature has it unless you set "
-        "it",
+        description="True height of the character: as the armature has it unless you set it",
+        subtype='DISTANCE',
+        unit='LENGTH',
         min=0.0,
-        soft_max=10.0,
-        precision=2,
-        step=1,
-        **_used("height"),
+        get=_get_height,
+        set=_set_height,
     )
     clips: CollectionProperty(type=ClipEntry, name="Clips", override=_KEPT_LIST)
     clip_index: IntProperty(
@@ -242,7 +251,9 @@ class BakeOptions:
     name: StringProperty(
         name="Name", description="Name of the Action; the clip's own if this is empty"
     )
-    start: IntProperty(name="Start Frame", description="Frame at which the clip begins", default=1)
+    frame_start: IntProperty(
+        name="Start Frame", description="Frame at which the clip begins", default=1
+    )
     use_range: BoolProperty(name="Range", description="Bake only a part of the clip", default=False)
     first: IntProperty(
         name="First",

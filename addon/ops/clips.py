@@ -58,7 +58,7 @@ class LIMBER_OT_add_all_actions(_OwnRig, WorkOperator, Operator):
         return clip_list.adding(obj, [clips.source_of(obj, action) for action in found])
 
     def finish(self, context: Context, result: int) -> None:
-        self.report({'INFO'}, f"{result} clips were added to the list")
+        self.report({'INFO'}, f"Added {result} {'clip' if result == 1 else 'clips'}")
 
 
 _NOTHING = "No Action moves the bones of {}; animate it or import BVH files."
@@ -120,7 +120,7 @@ class LIMBER_OT_add_strips(_OwnRig, WorkOperator, Operator):
         return clip_list.adding(obj, found)
 
     def finish(self, context: Context, result: int) -> None:
-        self.report({'INFO'}, f"{result} strips were added to the list")
+        self.report({'INFO'}, f"Added {result} {'strip' if result == 1 else 'strips'}")
 
 
 class LIMBER_OT_remove_clip(_ActiveClip, ReportingOperator, Operator):

@@ -32,7 +32,7 @@ class LIMBER_PT_bake(Sidebar, Panel):
             row.enabled = False
             row.prop(entry, "action", text="Clip")
         column.prop(settings, "name")
-        column.prop(settings, "start")
+        column.prop(settings, "frame_start")
         column.prop(settings, "root_motion")
         row = layout.row()
         row.scale_y = 1.5

@@ -60,8 +60,8 @@ class LIMBER_PT_rig_feet(Sidebar, Panel):
             row.operator("limber.remove_foot", text="", icon='X', emboss=False).bone = name
         if summary is not None and not summary.feet:
             layout.label(text="None")
-        row = layout.row()
-        row.prop_search(obj.limber, "add_foot", obj.data, "bones", text="", icon='ADD')
+        column.separator()
+        column.prop_search(obj.limber, "add_foot", obj.data, "bones", text="", icon='ADD')
 
 
 def draw_guess(layout: UILayout, obj: Object, name: str, *, bones: bool = False) -> None:
