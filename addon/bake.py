@@ -112,10 +112,11 @@ def _bone_tracks(
 ) -> Iterator[_Track]:
     tree = rig.controls.tree
     hips = rig.controls.joints.index(0)
+    unkeyed = {0, *(mix.bone for mix in rig.controls.mixes)}
     rotations = _by_mode(obj, rig, channels)
     moved = np.abs(channels.translations).max(axis=0).max(axis=-1) > _STILL
     for bone, name in enumerate(tree.names):
-        if bone == 0 or (settings.bones is not None and name not in settings.bones):
+        if bone in unkeyed or (settings.bones is not None and name not in settings.bones):
             continue
         pose_bone = obj.pose.bones[name]
         connected = pose_bone.bone.use_connect

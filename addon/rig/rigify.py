@@ -10,14 +10,15 @@ face, is left to the animator.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 import bpy
-from bpy.types import Object
+from bpy.types import Bone, Object
 
 from ...backend.motion.armature import OBJECT, Control, RigChoice
 from .profile import Profile, Switch
-from .wiring import Wiring, targets
+from .wiring import FULL, Wiring, copies_all, targets
 
 SWITCHES = {
     "IK_FK": 1.0,
@@ -42,16 +43,16 @@ def _is_tweak(name: str) -> bool:
     return name.startswith("tweak_") or "_tweak." in name
 
 
+def _deforms(bone: Bone) -> bool:
+    return bone.use_deform and bone.name.startswith("DEF-")
+
+
 class _Body:
     """The joints of a generated rig, and the controls that move them."""
 
     def __init__(self, obj: Object) -> None:
         self.wiring = Wiring(obj, SWITCHES)
-        self._deforming = [
-            name
-            for name, bone in self.wiring.bones.items()
-            if bone.use_deform and name.startswith("DEF-")
-        ]
+        self._deforming = [name for name, bone in self.wiring.bones.items() if _deforms(bone)]
         self.control_of = self._moved_joints()
         self.joint_of = {control: joint for joint, control in self.control_of.items()}
 
@@ -59,16 +60,13 @@ class _Body:
 
     def _moved_joints(self) -> dict[str, str]:
         """The DEF bones that have a control of their own, with it."""
-        found: dict[str, str] = {}
-        for name in self._deforming:
-            control = self._namesake(name)
-            if control and control not in found.values():
-                found[name] = control
+        found = {name: control for name in self._deforming if (control := self._namesake(name))}
+        taken = set(found.values())
         for name in self._deforming:
             control = next(self._controls_above(name, tweaks=False), "")
-            taken = name in found or control in found.values()
-            if control and not taken and self._lies_on(control, name):
+            if name not in found and control not in taken and self._lies_on(control, name):
                 found[name] = control
+                taken.add(control)
         found = {name: control for name, control in found.items() if not self._on_head(control)}
         while loose := [name for name in found if not self._hangs_firmly(found[name], found)]:
             for name in loose:
@@ -82,9 +80,7 @@ class _Body:
         turned = _SIDE_AND_NUMBER.sub(r"_fk\1", plain, count=1)
         if turned in self.wiring.bones:
             return turned
-        if plain in self.wiring.bones and self._lies_on(plain, name):
-            return plain
-        return ""
+        return plain if self._lies_on(plain, name) else ""
 
     def _begins_with(self, control: str, name: str) -> bool:
         one, other = self.wiring.bones[control], self.wiring.bones[name]
@@ -92,17 +88,29 @@ class _Body:
 
     def _lies_on(self, control: str, name: str) -> bool:
         """Whether a control begins with a DEF bone and points the same way: tails may not."""
+        if control not in self.wiring.bones:
+            return False
         one, other = self.wiring.bones[control], self.wiring.bones[name]
         along = (one.tail_local - one.head_local).dot(other.tail_local - other.head_local)
         return self._begins_with(control, name) and along > 0.0
 
-    def _controls_above(self, name: str, tweaks: bool = True):
+    def _controls_above(self, name: str, tweaks: bool = True) -> Iterator[str]:
         for other in self.wiring.way_up(name):
             if _is_control(other) and (tweaks or not _is_tweak(other)):
                 yield other
 
+    def _pulled(self, name: str) -> tuple[str, float] | None:
+        """The control that takes a bone along in part, besides what carries it, and how much."""
+        links = [link for link in self.wiring.active(name) if link[0].type != 'COPY_SCALE']
+        if _is_control(name) or len(links) != 1 or not copies_all(links[0][0]):
+            return None
+        constraint, influence = links[0]
+        return None if influence >= FULL else (constraint.subtarget, influence)
+
     def _carrier(self, name: str) -> str:
-        return next(self._controls_above(name), OBJECT)
+        """The next bone up that belongs to the tree of controls."""
+        up = self.wiring.way_up(name)
+        return next((other for other in up if _is_control(other) or self._pulled(other)), OBJECT)
 
     def _on_head(self, control: str) -> bool:
         return "head" in self.wiring.way_up(control)
@@ -113,19 +121,21 @@ class _Body:
         for name in self.wiring.way_up(control):
             if name in moving:
                 return True
-            along = self.wiring.above(name)
+            known = {self.wiring.above(name), *(self._pulled(name) or ())}
             for constraint, _ in self.wiring.active(name):
-                if moving.intersection(targets(constraint)) - {along}:
+                if moving.intersection(targets(constraint)) - known:
                     return False
         return True
 
     # How joints hang together
 
+    @cached_property
     def hips(self) -> str:
         """The joint that hangs on the root control itself."""
         tops = [name for name in self.control_of if self.wiring.parent(name) == "root"]
         return tops[0] if len(tops) == 1 else ""
 
+    @cached_property
     def parents(self) -> dict[str, str]:
         """Each joint's next joint: up the chain of DEF bones, else what carries its control."""
         return {name: parent for name in self.control_of if (parent := self._parent(name))}
@@ -136,23 +146,22 @@ class _Body:
             if above in self.control_of:
                 return above
             above = self.wiring.parent(above)
-        if name == self.hips():
+        if name == self.hips:
             return ""
         carriers = self._controls_above(self.control_of[name])
         return next((self.joint_of[c] for c in carriers if c in self.joint_of), "")
 
+    @cached_property
     def ends(self) -> dict[str, str]:
         """Joints that following DEF bones continue, with the last of these."""
-        found = {}
+        found: dict[str, str] = {}
         for name in self._deforming:
-            above = self.wiring.parent(name)
-            above = {last: joint for joint, last in found.items()}.get(above, above)
-            if (
-                above in self.control_of
-                and name not in self.control_of
-                and self.wiring.bones[name].use_connect
-            ):
-                found[above] = name
+            joint = self.wiring.parent(name)
+            while joint.startswith("DEF-") and joint not in self.control_of:
+                joint = self.wiring.parent(joint)
+            follows = name not in self.control_of and self.wiring.bones[name].use_connect
+            if follows and joint in self.control_of:
+                found[joint] = name
         return found
 
     # What to key
@@ -175,15 +184,18 @@ class _Body:
         parent = self._carrier(name)
         if parent != OBJECT:
             self._add(parent, found)
-        found[name] = self._control(name, parent)
+        if pull := self._pulled(name):
+            self._add(pull[0], found)
+            found[name] = Control(name, parent, toward=pull[0], share=pull[1])
+        else:
+            found[name] = self._control(name, parent)
 
     def _control(self, name: str, parent: str) -> Control:
         if name == "torso":
-            return Control(name, parent, self.hips(), place=self._waist())
+            return Control(name, parent, self.hips, place=self._waist())
         if name in self.joint_of:
             return self._moving(name, parent, self.joint_of[name])
-        stretched = self._stretched(name)
-        return Control(name, parent, place=stretched)
+        return Control(name, parent, place=self._stretched.get(name, ""))
 
     def _waist(self) -> str | None:
         """The joint where the spine begins to turn with the chest: it stays put in the torso."""
@@ -198,34 +210,33 @@ class _Body:
         if next(self._controls_above(joint, tweaks=False), "") == name:
             return Control(name, parent, joint)
         # The joint shows where its control points, but not how it is turned about that.
-        further = [other for other in self.control_of if self._parent(other) == joint]
-        follow = next((other for other in further if self._continues(other, joint)), "")
+        end = self.ends.get(joint, joint)
+        chain = [other for other in self.control_of if self.wiring.parent(other) == end]
+        follow = chain[0] if chain else ""
         place = follow if follow and self._begins_with(name, follow) else None
         return Control(name, parent, joint, place=place, roll=follow)
-
-    def _continues(self, name: str, joint: str) -> bool:
-        above = self.wiring.parent(name)
-        return above == joint or above == self.ends().get(joint)
 
     def _turns_only(self, control: str) -> bool:
         locks = self.wiring.poses[control].lock_location
         return self.wiring.bones[control].use_connect or all(locks)
 
-    def _stretched(self, tweak: str) -> str:
-        """The joint that a tweak moves where its control cannot: limbs stretch there."""
-        for joint, control in self.control_of.items():
-            if self.wiring.above(joint) == tweak and self._turns_only(control):
-                return joint
-        return ""
+    @cached_property
+    def _stretched(self) -> dict[str, str]:
+        """Tweaks that move joints whose own control cannot: limbs stretch there."""
+        return {
+            self.wiring.above(joint): joint
+            for joint, control in self.control_of.items()
+            if self._turns_only(control)
+        }
 
 
 def _choice(obj: Object) -> RigChoice:
     body = _Body(obj)
     return RigChoice(
         joints=tuple(body.control_of),
-        hips=body.hips(),
-        parents=body.parents(),
-        ends=body.ends(),
+        hips=body.hips,
+        parents=body.parents,
+        ends=body.ends,
         controls=tuple(body.controls()),
     )
 
@@ -261,8 +272,8 @@ def _copies(body: _Body) -> list[Switch]:
     return [
         Switch(f'{_path(control)}.constraints["{constraint.name}"].influence', 0.0)
         for control in body.joint_of
-        for constraint, _ in body.wiring.active(control)
-        if body.joint_of.keys() & targets(constraint)
+        for constraint in body.wiring.poses[control].constraints
+        if not constraint.mute and body.joint_of.keys() & targets(constraint)
     ]
 
 
@@ -270,7 +281,7 @@ RIGIFY = Profile(
     key='RIGIFY',
     label="Rigify",
     description="Rigs generated by Rigify: learns from DEF bones, keys the controls",
-    fits=lambda obj: "rig_id" in obj.data,
+    fits=lambda obj: "rig_id" in obj.data and any(_deforms(bone) for bone in obj.data.bones),
     choice=_choice,
     switches=_switches,
 )

@@ -11,7 +11,7 @@ from bpy.types import Bone, Constraint, Object, PoseBone
 
 _TRANSFORMS = ("location", "rotation", "scale")
 _BONE_PATH = re.compile(r'pose\.bones\["(?P<bone>.+?)"\]\.?(?P<rest>.*)')
-_FULL = 0.999
+FULL = 0.999
 """Influence from which a constraint takes a bone along alone."""
 
 
@@ -28,6 +28,7 @@ class Wiring:
         self.bones: dict[str, Bone] = {bone.name: bone for bone in obj.data.bones}
         curves = obj.animation_data.drivers if obj.animation_data else ()
         self._drivers = {curve.data_path: curve for curve in curves}
+        self._above: dict[str, str] = {}
 
     def parent(self, name: str) -> str:
         """The parent of a bone, empty for none."""
@@ -63,10 +64,15 @@ class Wiring:
 
     def above(self, name: str) -> str:
         """The bone that takes this one along: a constraint's, else its parent; empty for none."""
+        if name not in self._above:
+            self._above[name] = self._find_above(name)
+        return self._above[name]
+
+    def _find_above(self, name: str) -> str:
         for constraint, influence in self.active(name):
-            if influence >= _FULL and constraint.type == 'ARMATURE':
+            if influence >= FULL and constraint.type == 'ARMATURE':
                 return next((target.subtarget for target in constraint.targets), "")
-            if influence >= _FULL and _copies_all(constraint):
+            if influence >= FULL and copies_all(constraint):
                 return constraint.subtarget
         return self.parent(name)
 
@@ -124,7 +130,8 @@ def _read_by(curve: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _copies_all(constraint: Constraint) -> bool:
+def copies_all(constraint: Constraint) -> bool:
+    """Whether a constraint puts a bone where another is."""
     return (
         constraint.type == 'COPY_TRANSFORMS'
         and constraint.mix_mode == 'REPLACE'

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import UserError
 from .guess import guess_feet, guess_forward, guess_hips, guess_mass
 from .mirroring import partners
-from .rig import Controls, Rig
+from .rig import Controls, Mix, Rig
 from .rotations import IDENTITY, Array, between, from_matrix, multiply, rotate
 from .skeleton import Skeleton
 
@@ -61,6 +61,11 @@ class Control:
     roll: str = ""
     """The joint's bone that says how it is turned about the direction of `joint`, if another: that
     of a thigh is seen in the shin."""
+    toward: str = ""
+    """Another control, which also takes it along: this bone only carries others, and is not
+    keyed."""
+    share: float = 0.5
+    """How far it goes from its parent's way to that of `toward`."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ def build_rig(armature: Armature, choice: RigChoice) -> Rig:
     joints = [name for name in armature.names if name in wanted]
     if not joints:
         raise UserError("None of this armature's bones deform; choose the profile All Bones.")
-    if not (np.isfinite(armature.heads).all() and np.isfinite(armature.matrices).all()):
+    if not all(np.isfinite(a).all() for a in (armature.heads, armature.tails, armature.matrices)):
         raise UserError("Some bones of this armature have no valid rest position; rebuild them.")
     axes = between(AXES[choice.up], AXES["Z"])
     metres = choice.metres * _height_factor(armature, joints, axes, choice)
@@ -179,7 +184,7 @@ def _skeleton(bones: Skeleton, joints: Sequence[str], axes: Array, choice: RigCh
     if choice.forward:
         facing = rotate(axes, np.array(AXES[choice.forward]))
     else:
-        facing = guess_forward(heads, tails, mirror, feet)
+        facing = guess_forward(heads, tails, mirror, feet, order)
     height = float(np.ptp(np.vstack([heads, tails])[:, 2]))
     return Skeleton(
         names=tuple(order),
@@ -196,8 +201,11 @@ def _skeleton(bones: Skeleton, joints: Sequence[str], axes: Array, choice: RigCh
 
 def _guessed_hips(bones: Skeleton, joints: Sequence[str], axes: Array) -> str:
     rows = [bones.index(name) for name in joints]
-    above = _joint_parents(bones, list(joints), {})
-    parents = [joints.index(above[name]) if above[name] else -1 for name in joints]
+    place = {name: joint for joint, name in enumerate(joints)}
+    parents = [
+        next((place[above] for above in _ancestors(bones, name) if above in place), -1)
+        for name in joints
+    ]
     hips = guess_hips(
         joints, parents, rotate(axes, bones.rest_heads[rows]), rotate(axes, bones.rest_tails[rows])
     )
@@ -255,6 +263,11 @@ def _controls(
         root=_root_bone(bones, tree, skeleton.names[0], choice.root),
         places=(-1, *(joint_of.get(name, -1) for name in places)),
         rolls=(-1, *(joint_of.get(name, -1) for name in rolls)),
+        mixes=tuple(
+            Mix(tree.index(control.name), tree.index(control.toward), control.share)
+            for control in chosen
+            if control.toward
+        ),
     )
 
 

@@ -27,6 +27,7 @@ from .rotations import (
     from_matrix,
     multiply,
     rotate,
+    slerp,
     twist_about_z,
 )
 from .skeleton import Skeleton
@@ -80,6 +81,17 @@ class Channels:
     """`(frames, bones, 3)` pose locations, metres."""
 
 
+@dataclass(frozen=True)
+class Mix:
+    """A bone among the controls that is not keyed: two of them take it along, each in part."""
+
+    bone: int
+    toward: int
+    """The control that takes it along besides its parent."""
+    share: float
+    """How much of its way is that of `toward`, 0 to 1."""
+
+
 @dataclass(frozen=True, eq=False)
 class Controls:
     """The bones that a bake keys, as a tree under bone 0, the object.
@@ -100,6 +112,9 @@ class Controls:
     rolls: tuple[int, ...] = ()
     """For each bone the joint that says how it is turned about its joint's direction; `joints` if
     empty."""
+
+    mixes: tuple[Mix, ...] = ()
+    """Bones between two controls that carry others, after these in the tree."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "places", self.places or self.joints)
@@ -270,6 +285,9 @@ class Rig:
             heads[:, led] = positions[:, places[led]] - apart
             above = rotations[:, parents[still]]
             heads[:, still] = heads[:, parents[still]] + rotate(above, tree.offsets[still])
+            for mix in self.controls.mixes:
+                if mix.bone in level:
+                    _mix(mix, heads, rotations)
             for bone in carried.keys() & set(level.tolist()):
                 heads[:, bone] = carried[bone].position
                 rotations[:, bone] = carried[bone].rotation
@@ -305,6 +323,13 @@ class Rig:
         tree, places = self.controls.tree, np.maximum(self.controls.places, 0)
         apart = self.bones.rest_heads[list(self.joint_bones)][places] - tree.rest_heads
         return rotate(conjugate(tree.rest_rotations), apart)
+
+
+def _mix(mix: Mix, heads: Array, rotations: Array) -> None:
+    """Takes a bone, which is at its place under its parent, part of the way to another control."""
+    bone, toward, share = mix.bone, mix.toward, mix.share
+    heads[:, bone] += share * (heads[:, toward] - heads[:, bone])
+    rotations[:, bone] = slerp(rotations[:, bone], rotations[:, toward], share)
 
 
 def _hinge(start: Array, end: Array, beside: Array) -> Array:
