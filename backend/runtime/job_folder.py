@@ -13,6 +13,7 @@ lock                held, and its process id written in it, while a process runs
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -35,6 +36,8 @@ _STARTING = 60.0
 """Seconds after which a process that was started and holds no lock counts as lost."""
 _STALE = 3600.0
 """Seconds after which an unfinished folder belongs to nobody any more."""
+_TAIL = 1 << 16
+"""Bytes at the end of the progress file that are looked at: days of reports would take a while."""
 _ASIDE = ".aside-"
 
 
@@ -95,9 +98,9 @@ def create(root: Path, spec: Spec, clips: Sequence[Clip] = ()) -> Path:
 
 def create_at(folder: Path, spec: Spec, clips: Sequence[Clip] = ()) -> Path:
     """A new job in exactly this folder, which must be empty or not exist."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is not empty; choose a new folder.")
     with plain_errors(folder, "written"):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UserError(f"{folder} is not empty; choose a new folder.")
         folder.parent.mkdir(parents=True, exist_ok=True)
         _sweep(folder.parent)
         aside = folder.with_name(f"{_ASIDE}{secrets.token_hex(6)}")
@@ -177,8 +180,9 @@ def prepare_start(folder: Path) -> None:
         raise UserError("This job is running already; wait for it or cancel it.")
     if Watch(folder).poll().state == "done":
         raise UserError("This job is done already; see its report.")
-    (folder / "cancel").unlink(missing_ok=True)
-    set_state(folder, "starting")
+    with plain_errors(folder, "written"):
+        (folder / "cancel").unlink(missing_ok=True)
+        set_state(folder, "starting")
 
 
 def remove(folder: Path) -> None:
@@ -232,10 +236,11 @@ class Watch:
         """Goes on where it stopped; just the last whole line matters."""
         try:
             with (self.folder / "progress.jsonl").open("rb") as stream:
-                if stream.seek(0, os.SEEK_END) < self._offset:
+                end = stream.seek(0, os.SEEK_END)
+                if end < self._offset:
                     self._offset = 0
-                stream.seek(self._offset)
-                text = stream.read()
+                self._offset = stream.seek(max(self._offset, end - _TAIL))
+                text = stream.read(end - self._offset)
         except OSError:
             return
         lines = text.split(b"\n")[:-1]
@@ -264,5 +269,7 @@ _SENTENCES = {
 def _sweep(root: Path) -> None:
     """Removes what killed processes left half-made."""
     for leftover in root.glob(f"{_ASIDE}*"):
-        if time.time() - leftover.stat().st_mtime > _STALE:
-            shutil.rmtree(leftover, ignore_errors=True)
+        # Another process may be sweeping too.
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - leftover.stat().st_mtime > _STALE:
+                shutil.rmtree(leftover, ignore_errors=True)

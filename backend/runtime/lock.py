@@ -15,20 +15,23 @@ _PATIENCE = 2.0
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(handle: int) -> bool:
-        # Windows keeps others from reading what is locked, so lock beyond the process id.
-        os.lseek(handle, 1 << 20, os.SEEK_SET)
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
+    def _take(handle: int, shared: bool = False) -> bool:
+        # Windows keeps others from reading what is locked, so lock beyond the process id. It has
+        # no shared locks either: two that just ask must not take each other for the holder.
+        for _ in range(5 if shared else 1):
+            os.lseek(handle, 1 << 20, os.SEEK_SET)
+            try:
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+                return True
+            except OSError:
+                time.sleep(0.001)
+        return False
 else:
     import fcntl
 
-    def _take(handle: int) -> bool:
+    def _take(handle: int, shared: bool = False) -> bool:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
@@ -46,19 +49,24 @@ def hold(path: Path) -> Iterator[bool]:
             os.ftruncate(handle, 0)
             os.lseek(handle, 0, os.SEEK_SET)
             os.write(handle, str(os.getpid()).encode())
-        yield taken
+        try:
+            yield taken
+        finally:
+            # A process id that stayed there might be another program's by then.
+            if taken:
+                os.ftruncate(handle, 0)
     finally:
         os.close(handle)
 
 
 def holder(path: Path) -> int | None:
-    """The id of the process that holds the lock; None if none does."""
+    """The id of the process that holds the lock, 0 for an instant at its start; None if none."""
     try:
         handle = os.open(path, os.O_RDWR)
     except OSError:
         return None
     try:
-        if _take(handle):
+        if _take(handle, shared=True):
             return None
         os.lseek(handle, 0, os.SEEK_SET)
         text = os.read(handle, 32)

@@ -78,6 +78,29 @@ def fill_the_disk(job: Job) -> None:
     (job.folder / "report.json").write_text("complete")
 
 
+def report_to_a_full_disk(job: Job) -> None:
+    """A job that finds the disk full at its second report."""
+    job.progress(0.1, "Before")
+    job.checkpoint({"step": 1})
+    progress, kept = job.folder / "progress.jsonl", job.folder / "kept"
+    progress.rename(kept)
+    progress.symlink_to("/dev/full")
+    try:
+        job.progress(0.2, "After")
+    finally:
+        kept.replace(progress)
+
+
+def refused_job(job: Job) -> None:
+    """A job that fails by a fault of the user's."""
+    raise UserError("Choose two clips or more.")
+
+
+def run_out_of_memory(job: Job) -> None:
+    """A job that is too large for this machine."""
+    raise MemoryError
+
+
 def hit_a_bug(job: Job) -> None:
     """A job that fails by a fault of ours."""
     raise ZeroDivisionError("thirty-three")
