@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..motion.rotations import Array
+from ..motion.skeleton import Indices
 from .kernel import Kernel
 
 
-def choose(x: Array, kernel: Kernel, size: int, first: int = 0) -> Array:
+def choose(x: Array, kernel: Kernel, size: int, first: int = 0) -> Indices:
     """Indices `(M,)` of the active set among points `(N, q)`, in the order they were taken.
 
     Each step takes the point of highest σ²(x) given those taken so far (appendix B). The variances

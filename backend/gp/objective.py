@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -84,12 +85,32 @@ def best_scales(y: Array, k_inverse: Array, largest: Array | float = np.inf) -> 
     return np.minimum(np.sqrt(len(y) / np.maximum(fits, 1e-300)), largest)
 
 
+class Local(NamedTuple):
+    """The prediction at one latent point."""
+
+    f: Array
+    """`(D,)` f(x), relative to the mean."""
+    f_slope: Array
+    """`(q, D)` ∂f/∂x."""
+    variance: float
+    """σ²(x)."""
+    variance_slope: Array
+    """`(q,)` ∂σ²/∂x."""
+    apart: Array
+    """`(q, M)` from x to the active points."""
+    rows: Array
+    """`(1 + q, M)` k(x) and its derivatives."""
+    solved: Array
+    """`(1 + q, M)` the same times K⁻¹."""
+
+
 class Predictor:
     """f(x) and σ²(x) of a fixed active set, with all that does not depend on x computed once."""
 
     def __init__(self, x: Array, y: Array, scales: Array, kernel: Kernel) -> None:
         """Active points `(M, q)`, their centred features `(M, D)`, scales `(D,)`."""
         self.x, self.scales, self.kernel = x, scales, kernel
+        self.squares = scales * scales
         k_inverse, _ = inverse(kernel.matrix(x))
         self.dimensions = y.shape[1]
         # f and kᵀK⁻¹ come out of one product.
@@ -97,8 +118,8 @@ class Predictor:
         # No prediction is surer than the noise; rounding would let it seem so.
         self.floor = 1.0 / kernel.beta
 
-    def at(self, x: Array) -> tuple[Array, Array, float, Array]:
-        """At one point `(q,)`: f `(D,)`, ∂f/∂x `(q, D)`, σ², ∂σ²/∂x `(q,)`, Eqs. 4-6 and 18-20."""
+    def at(self, x: Array) -> Local:
+        """The prediction at one point `(q,)` with its slopes, Eqs. 4-6 and 18-20."""
         kernel, d = self.kernel, self.dimensions
         rows = np.empty((len(x) + 1, len(self.x)))
         apart = self.x.T - x[:, None]
@@ -106,9 +127,20 @@ class Predictor:
         k *= kernel.alpha
         np.multiply(apart, kernel.gamma * k, out=rows[1:])
         out = rows @ self.weights
-        solved = out[0, d:]
-        variance = kernel.prior_variance - solved @ k
-        return out[0, :d], out[1:, :d], max(variance, self.floor), -2.0 * (rows[1:] @ solved)
+        variance = max(kernel.prior_variance - float(out[0, d:] @ k), self.floor)
+        by_x = -2.0 * (rows[1:] @ out[0, d:])
+        return Local(out[0, :d], out[1:, :d], variance, by_x, apart, rows, out[:, d:])
+
+    def curvatures(self, at: Local, pull: Array) -> tuple[Array, Array]:
+        """`(q, q)` second derivatives by x of pull · f(x), `pull` `(D,)`, and of σ²(x)."""
+        gamma, k = self.kernel.gamma, at.rows[0]
+        bent = []
+        for column in (self.weights[:, : self.dimensions] @ pull, at.solved[0]):
+            column = column * k
+            block = (gamma * gamma) * ((at.apart * column) @ at.apart.T)
+            block.flat[:: len(block) + 1] -= gamma * column.sum()
+            bent.append(block)
+        return bent[0], -2.0 * (at.rows[1:] @ at.solved[1:].T + bent[1])
 
     def many(self, x: Array) -> tuple[Array, Array]:
         """At points `(N, q)`: f `(N, D)` and σ² `(N,)`."""

@@ -28,6 +28,7 @@ from .progress import Cancelled, Progress, TimeLeft
 
 KINDS = {
     "analyse": ".analyse:analyse",
+    "train_style": ".style.training:train_style",
 }
 """What can be run: functions `(Job) -> None`, imported when a job of their kind begins."""
 

@@ -24,6 +24,11 @@ from .versions import versions
 
 HANDLERS = {
     "echo": ".runtime.session:echo",
+    "style.close": ".style.session:close",
+    "style.map": ".style.session:draw_map",
+    "style.open": ".style.session:open_style",
+    "style.solve": ".style.session:solve",
+    "style.start": ".style.session:start",
     "versions": ".runtime.session:tell_versions",
     "worker.common": ".runtime.workers:keep_common",
     "worker.run": ".runtime.workers:run_item",

@@ -6,10 +6,13 @@ angles (n), in this order. Joints are kept sorted by depth, so that a level is o
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
+
 import numpy as np
 
 from ..motion.rotations import Array, multiply, to_matrix
-from ..motion.skeleton import Skeleton
+from ..motion.skeleton import Indices, Skeleton
 
 _SMALL = 1e-3
 """Turns below this many radians are treated as this large where one divides by them."""
@@ -24,7 +27,7 @@ _EYE = np.eye(3)
 class Body:
     """A skeleton whose joints turn by `references · exp(angles)` about the parent."""
 
-    def __init__(self, skeleton: Skeleton, references: Array, columns: Array) -> None:
+    def __init__(self, skeleton: Skeleton, references: Array, columns: Indices) -> None:
         """`references` `(joints, 4)`; `columns` are the free ones of `3 (joints - 1)` angles."""
         joints = len(skeleton)
         order = np.concatenate([[0], *skeleton.levels]).astype(np.int64)
@@ -33,7 +36,7 @@ class Body:
         self.parents = self.place[np.maximum(np.asarray(skeleton.parents)[order], 0)]
         sizes = np.cumsum([1, *(len(level) for level in skeleton.levels)])
         self._levels = [
-            (slice(start, stop), self.parents[start:stop]) for start, stop in zip(sizes, sizes[1:])
+            (slice(start, stop), self.parents[start:stop]) for start, stop in pairwise(sizes)
         ]
         fixed = to_matrix(multiply(skeleton.local_rests, references))[order]
         fixed[0] = _EYE
@@ -102,11 +105,11 @@ class Body:
         np.subtract(z * a, x * c, out=self._moments[1])
         np.subtract(x * b, y * a, out=self._moments[2])
 
-    def points(self, joints: Array, offsets: Array) -> Array:
+    def points(self, joints: Indices, offsets: Array) -> Array:
         """World places `(P, 3)` of points that sit at `offsets` `(P, 4)`, last 1, of `joints`."""
         return np.einsum("pij,pj->pi", self.frames[joints, :3], offsets)
 
-    def point_slopes(self, joints: Array, points: Array) -> Array:
+    def point_slopes(self, joints: Indices, points: Array) -> Array:
         """`(P, 3, unknowns)` derivatives of world points that hang on `joints`."""
         out = np.empty((len(points), 3, self.unknowns))
         out[:, :, :3] = _EYE
@@ -117,8 +120,27 @@ class Body:
         np.multiply(turned, self._moved_by[joints], out=out[:, :, 3:])
         return out
 
-    def turn_slopes(self, joints: Array) -> Array:
+    def turn_slopes(self, joints: Indices) -> Array:
         """`(P, 3, unknowns)` world turn of `joints` by each unknown."""
         out = np.zeros((len(joints), 3, self.unknowns))
         out[:, :, 3:] = self._axes * self._moved_by[joints]
         return out
+
+
+def small_turn(vector: Array) -> Array:
+    """The rotation matrix `(3, 3)` of one rotation vector."""
+    x, y, z = (float(v) for v in vector)
+    squares = x * x + y * y + z * z
+    theta = math.sqrt(squares)
+    if theta < 1e-8:
+        first, second = 1.0, 0.5
+    else:
+        first, second = math.sin(theta) / theta, (1.0 - math.cos(theta)) / squares
+    cosine = 1.0 - second * squares
+    return np.array(
+        [
+            [cosine + second * x * x, second * x * y - first * z, second * x * z + first * y],
+            [second * x * y + first * z, cosine + second * y * y, second * y * z - first * x],
+            [second * x * z - first * y, second * y * z + first * x, cosine + second * z * z],
+        ]
+    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import UserError
 from ..motion.clip import Clip
@@ -24,7 +25,9 @@ from ..motion.rotations import (
     to_matrix,
     to_rotation_vector,
 )
-from ..motion.skeleton import Skeleton
+from ..motion.skeleton import Indices, Skeleton
+
+Mask = NDArray[np.bool_]
 
 ORDERS = 3
 """A feature, its velocity and its acceleration."""
@@ -41,15 +44,15 @@ class Features:
     skeleton: Skeleton
     references: Array
     """`(joints, 4)` rotation of each joint about which its angles are measured."""
-    free: Array
+    free: Mask
     """`(3 (joints - 1),)` bool: which angles can change; the others stay zero."""
     fps: float
     """Frames per second at which velocities are taken."""
 
     @cached_property
-    def columns(self) -> Array:
+    def columns(self) -> Indices:
         """Indices of the free angles among all `3 (joints - 1)`."""
-        return np.flatnonzero(self.free)
+        return np.flatnonzero(self.free).astype(np.int64)
 
     @property
     def width(self) -> int:

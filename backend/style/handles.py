@@ -36,7 +36,7 @@ class Camera:
     """Blender's lens shift, in parts of the picture's larger side."""
 
     def ray(self, point: Array) -> Array:
-        """The unit direction `(3,)` in the world of a picture point, (0, 0) lower left to (1, 1)."""
+        """The world direction `(3,)`, of length 1, of a point from (0, 0) lower left to (1, 1)."""
         wide, high = self.tangents
         large = 2.0 * max(wide, high)
         x = (2.0 * point[0] - 1.0) * wide + self.shift[0] * large
@@ -141,7 +141,7 @@ class Handle:
             raise UserError(f"The handle {self.title!r} needs a plane or solid to keep out of.")
         if self.kind == "relative" and not self.other:
             raise UserError(f"The handle {self.title!r} needs a second bone; choose one.")
-        numbers = [self.target, self.rotation, self.offset, self.axis, [self.weight]]
+        numbers = [self.target, self.rotation, self.offset, self.axis, np.array([self.weight])]
         if self.camera is not None:
             numbers += [self.camera.position, self.camera.rotation]
         if self.solid is not None:

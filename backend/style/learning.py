@@ -6,7 +6,7 @@ job can stop after any of them and go on from its arrays to the very same result
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
@@ -22,8 +22,18 @@ LATENT_ITERATIONS = 4
 FULL_CHUNK = 20
 """Iterations of the full optimisation between two states."""
 START = Kernel(alpha=1.0, beta=100.0, gamma=1.0)
-LOG_BOUNDS = [(-5.0, 5.0), (1.0, 9.0), (-1.0, 5.0)]
-"""Of ln α, ln β, ln γ: far wider than motion needs, and nothing overflows."""
+UNSURE = Kernel(alpha=1.0, beta=1.0, gamma=1.0)
+"""The paper's own start, kept where data say nothing about the noise."""
+LOG_BOUNDS = [(-5.0, 5.0), (1.0, 7.0), (-1.0, 5.0)]
+"""Of ln α, ln β, ln γ. A smaller γ makes the kernel linear, a larger β predictions surer than any
+motion allows."""
+LEAST_SPREAD = (0.05, 0.02, 0.02)
+"""Features, velocities and accelerations that spread less count as if they spread this much."""
+
+
+def largest_scales(width: int) -> Array:
+    """`(3 width,)` what no scale may exceed, for features of `width` numbers per pose."""
+    return 1.0 / np.repeat(LEAST_SPREAD, width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +68,8 @@ def start(y: Array, caps: Array, latents: int) -> State:
     Features `(N, D)` are centred; `caps` `(D,)` bound the scales where a feature hardly varies.
     """
     scales = np.minimum(1.0 / np.maximum(y.std(axis=0), 1e-12), caps)
+    if not varies(y, scales):
+        return State(np.zeros((len(y), latents)), scales, UNSURE)
     values, vectors = np.linalg.eigh(np.cov((y * scales).T, bias=True))
     x = (y * scales) @ vectors[:, ::-1][:, :latents]
     if x.shape[1] < latents:
@@ -66,13 +78,20 @@ def start(y: Array, caps: Array, latents: int) -> State:
     return State(x, scales, START)
 
 
+def varies(y: Array, scales: Array) -> bool:
+    """Whether there is anything to learn: not one pose alone, nor the same over and over."""
+    return len(y) > 2 and float(np.abs(y * scales).max()) > 1e-3
+
+
 def heuristic_step(state: State, y: Array, caps: Array, size: int) -> State:
-    """One round of LEARNSGPLVM: the active set's kernel, the other points, the scales.
+    """One round of LEARNSGPLVM (appendix B): the active set's kernel, the other points, the scales.
 
     Unlike the paper's, the active points move together with the kernel: L_GP over so few costs
     little, and without it the latent space stays where PCA left it.
     """
     x, kernel, scales = state.x.copy(), state.kernel, state.scales
+    if not varies(y, scales):
+        return replace(state, step=state.step + 1)
     active = choose(x, kernel, size)
     kernel, scales = unit_gauge(fit_kernel(x[active], y[active] * scales, kernel), scales)
     x[active], kernel, scales, value = descend(
@@ -90,6 +109,8 @@ def heuristic_step(state: State, y: Array, caps: Array, size: int) -> State:
 
 def full_step(state: State, y: Array, caps: Array) -> State:
     """Some iterations on L_GP over every latent point and the kernel at once."""
+    if not varies(y, state.scales):
+        return replace(state, step=state.step + 1)
     x, kernel, scales, value = descend(state.x, y, state.kernel, caps, FULL_CHUNK)
     return State(x, scales, kernel, state.step + 1, value)
 
@@ -143,6 +164,26 @@ def fit_kernel(x: Array, scaled: Array, kernel: Kernel) -> Kernel:
         objective, kernel.log_parameters(), maxiter=KERNEL_ITERATIONS, bounds=LOG_BOUNDS
     )
     return Kernel.from_log(z)
+
+
+def smoothed(x: Array, scaled: Array, kernel: Kernel, noise: Array) -> Kernel:
+    """α', β', γ' of the annealed model (§6.1.1): those of the active set with noise added.
+
+    The noise `(M, D)` is added to scaled features, so that it disturbs each of them alike.
+    """
+    return fit_kernel(x, scaled + noise, kernel)
+
+
+def log_evidence(predictor: Predictor, y: Array) -> float:
+    """Mean log likelihood of features `(N, D)`, latent points integrated out after Laplace.
+
+    Held-out frames are compared with it between latent spaces of different dimensions.
+    """
+    x = fit_latents(predictor, nearest_start(predictor, y), y, 15)
+    value, _, information = predictor.l_ik(x, y)
+    _, log_determinant = np.linalg.slogdet(information)
+    # L_IK leaves out constants; those of p(x) cancel against Laplace's, w is the same for all.
+    return float(np.mean(-value - 0.5 * log_determinant) + np.log(predictor.scales).sum())
 
 
 def fit_latents(predictor: Predictor, x: Array, y: Array, iterations: int) -> Array:

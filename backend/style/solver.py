@@ -23,6 +23,7 @@ from ..motion.rotations import (
     Array,
     about_z,
     conjugate,
+    continuous,
     from_matrix,
     from_rotation_vector,
     multiply,
@@ -31,8 +32,8 @@ from ..motion.rotations import (
     to_matrix,
     to_rotation_vector,
 )
-from ..motion.skeleton import Skeleton
-from .body import Body
+from ..motion.skeleton import Indices, Skeleton
+from .body import Body, small_turn
 from .handles import Handle, Limits
 from .learning import fit_latents, nearest_start
 from .model import LEVELS, StyleModel
@@ -44,8 +45,8 @@ JUMP = 0.15
 """A handle that moved further than this in metres, and is that far from its joint, has jumped."""
 WARM_STEPS, COLD_STEPS = 6, (8, 6, 30)
 """Iterations at most: while dragging; on the three models of a fresh start."""
-DONE = 0.02
-"""A step that gains less than this many nats is the last one."""
+DONE, WARM_DONE = 0.02, 0.25
+"""A step that gains less than this many nats is the last one; a tenth of a millimetre or so."""
 STRIDE = 0.4
 """No joint turns further than this in one step, radians."""
 STARTS, HEADINGS = 4, 16
@@ -127,7 +128,7 @@ class Solver:
         self.fps = fps or self.models[0].features.fps
         self.references = self.models[0].features.references
         free = np.logical_or.reduce([model.features.free for model in self.models])
-        self.columns = np.flatnonzero(free)
+        self.columns: Indices = np.flatnonzero(free).astype(np.int64)
         self.body = Body(self.skeleton, self.references, self.columns)
         self.terms = [StyleTerm(m, self.body, self.references, self.columns) for m in self.models]
         self._limits = LimitTerm(self.body, self.skeleton, limits or Limits())
@@ -167,6 +168,11 @@ class Solver:
         """Goes on from latent points, without moving the root."""
         self._state.x = [np.array(x, dtype=np.float64) for x in latents]
 
+    @property
+    def latents(self) -> tuple[Array, ...]:
+        """Each style's latent point `(q,)` in the last pose."""
+        return tuple(self._state.x)
+
     # Solving.
 
     def solve(
@@ -195,7 +201,7 @@ class Solver:
         else:
             for term in self.terms:
                 term.level = 2
-            state, total = self._descend(self._state.copy(), WARM_STEPS)
+            state, total = self._descend(self._state.copy(), WARM_STEPS, done=WARM_DONE)
         state, total = self._project(state, total, latents is not None)
         self._state, self._fresh = state, False
         if previous:
@@ -252,7 +258,9 @@ class Solver:
         out.matrix[(3, 4, 5), (3, 4, 5)] += 1e-3
         return out
 
-    def _descend(self, state: _State, steps: int, still: bool = False) -> tuple[_State, Sum]:
+    def _descend(
+        self, state: _State, steps: int, still: bool = False, done: float = DONE
+    ) -> tuple[_State, Sum]:
         """Levenberg-Marquardt; with `still`, latent points stay."""
         total = self._evaluate(state)
         damping = 1e-4
@@ -267,14 +275,14 @@ class Solver:
                 continue
             gain = -0.5 * float(step @ total.slope[:count])
             trial = self._moved(state, step)
-            if gain < DONE:
+            if gain < done:
                 break
             there = self._evaluate(trial)
             if there.value < total.value:
                 gained = total.value - there.value
                 state, total = trial, there
                 damping = max(0.1 * damping, 1e-9)
-                if gained < DONE:
+                if gained < done:
                     break
             else:
                 damping = max(20.0 * damping, 1e-3)
@@ -294,9 +302,7 @@ class Solver:
         reach = max(reach, largest / STRIDE)
         if reach > 1.0:
             step = step / reach
-        matrix = state.matrix
-        if len(step) > 5:
-            matrix = to_matrix(from_rotation_vector(step[3:6])) @ matrix
+        matrix = small_turn(step[3:6]) @ state.matrix
         out = _State(state.root + step[:3], matrix, state.angles + step[6:n], list(state.x))
         at = n
         for i, (term, x) in enumerate(zip(self.terms, state.x)):
@@ -479,10 +485,15 @@ class Solver:
             latents=tuple(state.x),
             misses=misses,
             unmet=tuple(i for i in hard if misses[i] > MET),
-            likelihoods=tuple(
-                -term.cost(state.angles, state.matrix[2], x) for term, x in zip(self.terms, state.x)
-            ),
+            likelihoods=self._likelihoods(state, total),
             cost=total.value,
+        )
+
+    def _likelihoods(self, state: _State, total: Sum) -> tuple[float, ...]:
+        known = iter(total.styles)
+        return tuple(
+            -next(known) if term.part > 0 else -term.cost(state.angles, state.matrix[2], x)
+            for term, x in zip(self.terms, state.x)
         )
 
 
@@ -511,8 +522,6 @@ def _fit_roots(
 
 def to_clip(poses: Sequence[Pose], skeleton: Skeleton, fps: float, label: str = "") -> Clip:
     """Frames as a clip."""
-    from ..motion.rotations import continuous
-
     rotations = continuous(np.stack([pose.rotations for pose in poses]))
     return Clip(skeleton, fps, np.stack([p.root_position for p in poses]), rotations, label=label)
 

@@ -6,6 +6,7 @@ root's place and turn, the free angles, then each style's latent point.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ import numpy as np
 from ..gp.objective import Predictor
 from ..motion.rotations import Array, conjugate, from_rotation_vector, multiply, to_matrix
 from ..motion.rotations import to_rotation_vector as logarithm
-from ..motion.skeleton import Skeleton
+from ..motion.skeleton import Indices, Skeleton
 from .body import CROSS, Body
 from .handles import Handle, Limits
 from .model import StyleModel
@@ -40,12 +41,14 @@ class Sum:
     matrix: Array
     misses: list[tuple[int, Array, Array]] = field(default_factory=list)
     """Index of the handle, its miss `(rows,)` and the derivative `(rows, pose unknowns)`."""
+    styles: list[float] = field(default_factory=list)
+    """L_IK of each style that counts."""
 
 
 class StyleTerm:
     """s L_IK(x, y(q)) of one style."""
 
-    def __init__(self, model: StyleModel, body: Body, references: Array, columns: Array) -> None:
+    def __init__(self, model: StyleModel, body: Body, references: Array, columns: Indices) -> None:
         """`references` and `columns` are the body's, which need not be this style's own."""
         self.model, self.part = model, 1.0
         own = model.features
@@ -107,18 +110,30 @@ class StyleTerm:
         """Adds to `out`; `root` is the root's world matrix, `at` says where x is."""
         up, width, predictor, part = root[2], self.width, self.predictor(), self.part
         pose, slopes = self.pose_features(angles, up)
-        f, f_slope, variance, variance_slope = predictor.at(x)
-        error = self.targets(pose) - f
-        weights = predictor.scales**2 * (part / variance)
+        here = predictor.at(x)
+        f_slope, variance = here.f_slope, here.variance
+        error = self.targets(pose) - here.f
+        weights = predictor.squares * (part / variance)
         pull = weights * error
         squares = float(pull @ error)
         count = len(error)
-        log_slope = variance_slope / variance
-        out.value += 0.5 * (squares + part * (count * np.log(variance) + x @ x))
+        log_slope = here.variance_slope / variance
+        cost = 0.5 * (squares / part + count * math.log(variance) + float(x @ x))
+        out.styles.append(cost)
+        out.value += part * cost
         weighted = f_slope * weights
-        out.slope[at] += part * x - f_slope @ pull + (0.5 * (part * count - squares)) * log_slope
-        block = weighted @ f_slope.T
-        block += (0.5 * part * count) * np.multiply.outer(log_slope, log_slope)
+        by_f = f_slope @ pull
+        out.slope[at] += part * x - by_f + (0.5 * (part * count - squares)) * log_slope
+        # The Fisher information is never indefinite; what the true second derivative has more is
+        # added, because steps would overshoot without it.
+        outer = np.multiply.outer(log_slope, log_slope)
+        crossed = np.multiply.outer(by_f, log_slope)
+        f_bent, variance_bent = predictor.curvatures(here, pull)
+        more = crossed + crossed.T - f_bent + (squares - part * count) * outer
+        more += (0.5 * (part * count - squares) / variance) * variance_bent
+        values, vectors = np.linalg.eigh(more)
+        block = weighted @ f_slope.T + (vectors * np.maximum(values, 0.0)) @ vectors.T
+        block += (0.5 * part * count) * outer
         block.flat[:: len(x) + 1] += part
         out.matrix[at, at] += block
         if self.moving:
@@ -154,12 +169,12 @@ class StyleTerm:
             out.matrix[at, rows] -= weighted
             out.matrix[rows, at] -= weighted.T
             return
-        rows = slice(6, 6 + slopes.shape[1])
-        out.slope[rows] += pull @ slopes
-        out.matrix[rows, rows] += (slopes.T * weights) @ slopes
+        every = slice(6, 6 + slopes.shape[1])
+        out.slope[every] += pull @ slopes
+        out.matrix[every, every] += (slopes.T * weights) @ slopes
         crossed = weighted @ slopes
-        out.matrix[at, rows] -= crossed
-        out.matrix[rows, at] -= crossed.T
+        out.matrix[at, every] -= crossed
+        out.matrix[every, at] -= crossed.T
 
     def cost(self, angles: Array, up: Array, x: Array) -> float:
         """L_IK alone, whatever the style's part."""
@@ -187,7 +202,7 @@ class HandleTerm:
         self._others: list[tuple[int, int]] = []
         self._turns = [(i, spot[h.joint]) for i, h in enumerate(handles) if h.kind == "orientation"]
         self._aims: list[tuple[int, int, int]] = []
-        self._avoids: list[tuple[int, Array, Array]] = []
+        self._avoids: list[tuple[int, Indices, Array]] = []
         for i, handle in enumerate(handles):
             if handle.kind in ("position", "camera", "relative"):
                 self.rows.append(i)
@@ -222,7 +237,7 @@ class HandleTerm:
                 self._targets[row] = handle.camera.position
                 self._projectors.append((row, np.eye(3) - np.multiply.outer(ray, ray)))
 
-    def targets(self) -> tuple[Array, Array, Array, Array, Array]:
+    def targets(self) -> tuple[Indices, Array, Array, Array, Array]:
         """For finding starts: joints, offsets, targets, projectors and costs of position and
         camera handles."""
         keep = [r for r, i in enumerate(self.rows) if self.handles[i].kind != "relative"]
@@ -244,10 +259,9 @@ class HandleTerm:
             for i, spot, at in self._aims:
                 self._add_aim(out, i, spot, places[at], slopes[at])
         for i, spot in self._turns:
-            at = np.array([spot])
             wanted = to_matrix(self.handles[i].rotation)
             miss = METRES_PER_RADIAN * _log_matrix(body.frames[spot, :3, :3] @ wanted.T)
-            self._add_rows(out, i, miss, METRES_PER_RADIAN * body.turn_slopes(at)[0])
+            self._add_rows(out, i, miss, METRES_PER_RADIAN * body.turn_slopes(np.array([spot]))[0])
         for i, joints, offsets in self._avoids:
             self._add_avoid(out, i, joints, offsets, n)
 
@@ -284,7 +298,7 @@ class HandleTerm:
         turn += (slopes - np.multiply.outer(wanted, wanted @ slopes)) / length
         self._add_rows(out, i, METRES_PER_RADIAN * (looks - wanted), METRES_PER_RADIAN * turn)
 
-    def _add_avoid(self, out: Sum, i: int, joints: Array, offsets: Array, n: int) -> None:
+    def _add_avoid(self, out: Sum, i: int, joints: Indices, offsets: Array, n: int) -> None:
         solid = self.handles[i].solid
         assert solid is not None
         places = self.body.points(joints, offsets)
@@ -336,7 +350,7 @@ class LimitTerm:
             out.matrix[np.ix_(at_columns, at_columns)] += cost * (slopes.T @ slopes)
 
 
-def _body_points(skeleton: Skeleton, spot: dict[str, int], handle: Handle) -> tuple[Array, Array]:
+def _body_points(skeleton: Skeleton, spot: dict[str, int], handle: Handle) -> tuple[Indices, Array]:
     """Heads and tails of one joint or of all."""
     names = [handle.joint] if handle.joint else list(skeleton.names)
     joints, offsets = [], []

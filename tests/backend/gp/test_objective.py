@@ -83,7 +83,8 @@ def test_predictions_and_their_slopes_are_those_of_equations_4_to_6() -> None:
     active, targets, w = data()
     predictor = Predictor(active, targets, w, KERNEL)
     x = np.array([0.3, -0.4, 0.8])
-    f, f_slope, variance, variance_slope = predictor.at(x)
+    at = predictor.at(x)
+    f, f_slope, variance, variance_slope = at[:4]
     many_f, many_variance = predictor.many(x[None])
     np.testing.assert_allclose(f, many_f[0], atol=1e-12)
     assert variance == pytest.approx(many_variance[0], rel=1e-12)
@@ -93,6 +94,23 @@ def test_predictions_and_their_slopes_are_those_of_equations_4_to_6() -> None:
         high, low = predictor.many((x + step)[None]), predictor.many((x - step)[None])
         np.testing.assert_allclose(f_slope[axis], (high[0] - low[0])[0] / 2e-6, atol=1e-8)
         assert variance_slope[axis] == pytest.approx((high[1] - low[1])[0] / 2e-6, abs=1e-8)
+
+
+def test_second_derivatives_of_the_prediction_are_the_slopes_of_its_slopes() -> None:
+    active, targets, w = data()
+    predictor = Predictor(active, targets, w, KERNEL)
+    x, pull = np.array([0.3, -0.4, 0.8]), np.array([0.5, -1.0, 2.0, 0.1, 0.7])
+    f_bent, variance_bent = predictor.curvatures(predictor.at(x), pull)
+    for axis in range(3):
+        step = np.zeros(3)
+        step[axis] = 1e-6
+        high, low = predictor.at(x + step), predictor.at(x - step)
+        np.testing.assert_allclose(
+            f_bent[axis], (high.f_slope - low.f_slope) @ pull / 2e-6, atol=1e-6
+        )
+        np.testing.assert_allclose(
+            variance_bent[axis], (high.variance_slope - low.variance_slope) / 2e-6, atol=1e-6
+        )
 
 
 def test_far_from_all_data_the_prediction_is_the_mean_and_the_variance_that_of_the_prior() -> None:
