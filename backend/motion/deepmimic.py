@@ -80,7 +80,8 @@ def read(path: Path) -> Clip:
         position, turns = rows[:, 1:4], _rotations(rows[:, 4:])
         step = rows[0, 0]
         # The last frame leads nowhere, and pybullet's own files say that it lasts no time.
-        if not np.all((rows[:-1, 0] > 0.0) & (rows[:-1, 0] < LONGEST_FRAME)):
+        lasting = rows[: max(len(rows) - 1, 1), 0]
+        if not np.all((lasting > 0.0) & (lasting < LONGEST_FRAME)):
             raise ValueError("a frame has no valid duration")
         loop = source["Loop"] == "wrap"
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
