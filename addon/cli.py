@@ -143,6 +143,8 @@ def _jobs_resume(options: argparse.Namespace) -> int:
 
 def _jobs_remove(options: argparse.Namespace) -> int:
     folder = _job(options)
+    if folder.name != Path(options.job).name:
+        raise UserError(f"Write the whole name of the job that is to be removed: {folder.name}.")
     jobs.remove(folder)
     _show({"removed": str(folder)}, options.json, [f"Removed {folder.name}."])
     return FINE
@@ -430,7 +432,9 @@ def _add_jobs(parser: argparse.ArgumentParser) -> None:
         ("remove", _jobs_remove, "delete a job with its results"),
     ):
         command = commands.add_parser(name, help=help_text)
-        command.add_argument("job", metavar="JOB", help="name, beginning of a name, or folder")
+        command.add_argument(
+            "job", metavar="JOB", help="its name or folder, or how its name begins"
+        )
         _finish(command, run)
 
 

@@ -21,6 +21,7 @@ from .. import clip_list, environment, jobs, settings
 from ..jobs import Jobs
 from ..rig import require_rig, unit
 from ..work import WorkOperator, redraw_panels
+from .base import NeedsRig
 
 _EVERY = 0.25
 """Seconds between two looks while a job is under way."""
@@ -96,7 +97,7 @@ def see_through(folder: Path, say: Callable[[str], object] = print) -> None:
         raise UserError(status.sentence)
 
 
-class LIMBER_OT_analyse(WorkOperator, Operator):
+class LIMBER_OT_analyse(NeedsRig, WorkOperator, Operator):
     """Measure the clips in the list and report what would spoil learning from them. \
 The backend does this beside Blender; see the Jobs panel"""
 
@@ -112,15 +113,6 @@ The backend does this beside Blender; see the Jobs panel"""
     ground: FloatProperty(
         name="Ground", description="Height of the ground", subtype='DISTANCE', unit='LENGTH'
     )
-
-    @classmethod
-    def poll(cls, context: Context) -> bool:
-        try:
-            require_rig(context)
-        except UserError as error:
-            cls.poll_message_set(str(error).rstrip("."))
-            return False
-        return True
 
     def start(self, context: Context) -> Generator[float, None, Path]:
         obj = require_rig(context)

@@ -8,7 +8,8 @@ from bpy.types import Context, Panel, UILayout
 
 from ...backend.runtime.job_folder import Status
 from ...backend.runtime.progress import Progress, duration
-from ..ops.jobs import has_report, look_if_stale, statuses
+from ..ops.jobs import LIMBER_OT_analyse, has_report, look_if_stale, statuses
+from .sidebar import Sidebar, draw_progress
 from .text import draw_text
 
 _RECENT = 3
@@ -22,11 +23,8 @@ _ICONS = {
 }
 
 
-class LIMBER_PT_jobs(Panel):
+class LIMBER_PT_jobs(Sidebar, Panel):
     bl_label = "Jobs"
-    bl_space_type = 'VIEW_3D'
-    bl_region_type = 'UI'
-    bl_category = "Limber"
     bl_order = 90
 
     def draw(self, context: Context) -> None:
@@ -35,17 +33,32 @@ class LIMBER_PT_jobs(Panel):
         row = layout.row()
         row.scale_y = 1.5
         row.operator("limber.analyse", icon='VIEWZOOM')
-        found = statuses()
-        active = [status for status in found if status.active]
-        others = [status for status in found if not status.active]
-        for status in active + others[:_RECENT]:
+        draw_progress(layout, LIMBER_OT_analyse)
+        recent, _ = _split()
+        for status in recent:
             _draw_job(layout.box(), context, status)
-        if len(others) > _RECENT:
-            header, body = layout.panel("limber_earlier_jobs", default_closed=True)
-            header.label(text=f"{len(others) - _RECENT} Earlier")
-            if body is not None:
-                for status in others[_RECENT:]:
-                    _draw_job(body.box(), context, status)
+
+
+class LIMBER_PT_earlier_jobs(Sidebar, Panel):
+    bl_label = "Earlier Jobs"
+    bl_parent_id = "LIMBER_PT_jobs"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return bool(_split()[1])
+
+    def draw(self, context: Context) -> None:
+        for status in _split()[1]:
+            _draw_job(self.layout.box(), context, status)
+
+
+def _split() -> tuple[list[Status], list[Status]]:
+    """What runs and what ended last; then all that is older."""
+    found = statuses()
+    active = [status for status in found if status.active]
+    others = [status for status in found if not status.active]
+    return active + others[:_RECENT], others[_RECENT:]
 
 
 def _draw_job(layout: UILayout, context: Context, status: Status) -> None:
@@ -86,4 +99,4 @@ def _draw_progress(layout: UILayout, status: Status) -> None:
         column.label(text=f"{duration(progress.seconds_left)} left")
 
 
-CLASSES = (LIMBER_PT_jobs,)
+CLASSES = (LIMBER_PT_jobs, LIMBER_PT_earlier_jobs)

@@ -228,6 +228,7 @@ def test_jobs_are_listed_resumed_and_removed(
     assert (code, out) == (0, "Done.\n") and "100%, Measured" in err
     assert limber.json("jobs", "report", folder.name)["set"]["clips"] == 1
     assert "done already" in limber.error("jobs", "resume", folder.name)
+    assert folder.name in limber.error("jobs", "remove", folder.name[:-1])
     assert limber.json("jobs", "remove", folder.name) == {"removed": str(folder)}
     assert limber("jobs", "list") == (0, "", "")
     assert "There is no job named" in limber.error("jobs", "show", folder.name)

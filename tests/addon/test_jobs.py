@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import bpy
 import programs
@@ -20,6 +22,7 @@ from bl_ext.user_default.limber.backend.errors import UserError
 from bl_ext.user_default.limber.backend.motion.clip import Clip
 from bl_ext.user_default.limber.backend.runtime import job_folder
 from bl_ext.user_default.limber.backend.runtime.job_folder import Status, Watch
+from drawing import draw_all
 from rigs import animate, make_armature
 
 PATIENCE = 60.0
@@ -265,3 +268,29 @@ def test_report_becomes_a_text(jobs_root: Path) -> None:
     text = operators.as_text("Report", "two\nlines\n")
     assert operators.as_text("Report", "new\n") == text
     assert text.as_string() == "new\n"
+
+
+def test_panel_shows_how_jobs_stand(running, jobs_root: Path, monkeypatch) -> None:
+    def shown(panel: str = "LIMBER_PT_jobs") -> str:
+        return "\n".join(draw_all()[panel])
+
+    assert shown() == "Analyse Clips"
+    folder = running("wait")
+    assert "Wait a test\nlimber.open_job_folder\nWaiting 10%\nlimber.cancel_job" in shown()
+    jobs.cancel(folder)
+    jobs.wait(folder)
+    assert "Cancelled; press Resume to go" in shown() and "Resume" in shown().split("\n")
+    job_folder.set_state(folder, "done")
+    (folder / "report.txt").write_text("all is well")
+    assert "Show Report" in shown() and "Resume" not in shown()
+    assert shown("LIMBER_PT_earlier_jobs") == ""
+    for _ in range(3):
+        jobs.create(jobs_root, "analyse", label="a newer one")
+    assert "Wait" not in shown() and "Start" in shown()
+    assert "Wait a test" in shown("LIMBER_PT_earlier_jobs")
+    # Drawing in a window reads what the timer has seen, and nothing from the disk.
+    operators.look()
+    monkeypatch.setattr(operators, "bpy", SimpleNamespace(app=SimpleNamespace(background=False)))
+    monkeypatch.setattr(operators, "look", None)
+    shutil.rmtree(jobs_root)
+    assert "a newer one" in shown()

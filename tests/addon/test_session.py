@@ -16,6 +16,7 @@ import pytest
 from bl_ext.user_default.limber.addon import session, settings
 from bl_ext.user_default.limber.backend.errors import UserError
 from bl_ext.user_default.limber.backend.runtime.client import Reply
+from drawing import draw_all
 
 PATIENCE = 60.0
 
@@ -113,6 +114,18 @@ def test_killed_backend_is_one_sentence_and_restart_brings_it_back(live, monkeyp
     monkeypatch.setattr(settings, "backend_python", lambda: Path(sys.executable))
     assert bpy.ops.limber.restart_session() == {'FINISHED'}
     assert session.ready() and session.pid() != first and session.problem() == ""
+
+
+def test_panel_shows_the_session_and_its_crash(backend, live) -> None:
+    shown = draw_all()["LIMBER_PT_backend"]
+    assert "Start Backend" in shown and "Restart Backend" not in shown
+    session.call("echo", timeout=PATIENCE)
+    shown = draw_all()["LIMBER_PT_backend"]
+    assert "Running" in shown and "limber.stop_session" in shown
+    kill()
+    shown = draw_all()["LIMBER_PT_backend"]
+    assert "The backend stopped (ended by SIGKILL)" in " ".join(shown)
+    assert "Restart Backend" in shown and "Running" not in shown
 
 
 def test_backend_that_dies_at_start_is_a_sentence(live, tmp_path: Path, monkeypatch) -> None:
