@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .errors import UserError
-from .motion import metrics
+from .motion import contacts, metrics
 from .motion.clip import Clip
 from .motion.rotations import angle_between, normalize
 from .runtime.files import write_json, write_text
@@ -18,6 +18,8 @@ from .runtime.jobs import Job
 
 SAME_WITHIN = np.radians(0.1)
 """Two clips are the same motion if no joint ever differs by more than this angle."""
+SAME_PLACE_WITHIN = 1e-3
+"""The same for joints that leave their place at rest, as a part of the character's size."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,13 @@ def _advice(found: dict[str, Any]) -> list[str]:
 
 def _same_motion(a: Clip, b: Clip) -> bool:
     """Compares all joints but the first, whose rotation carries the whole character."""
+    near = SAME_PLACE_WITHIN * contacts.size(a.skeleton)
     if len(a.skeleton) == 1:
         steps = [np.diff(clip.root_positions, axis=0) for clip in (a, b)]
-        return bool(np.allclose(steps[0], steps[1], atol=1e-4))
+        return bool(np.abs(steps[0] - steps[1]).max(initial=0.0) <= near)
     turns = angle_between(normalize(a.rotations[:, 1:]), normalize(b.rotations[:, 1:]))
-    return bool(turns.max() <= SAME_WITHIN)
+    moved = [0.0 if clip.translations is None else clip.translations for clip in (a, b)]
+    return bool(turns.max() <= SAME_WITHIN and np.abs(moved[0] - moved[1]).max() <= near)
 
 
 def _count_skeletons(clips: Sequence[Clip]) -> int:
