@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from backend.errors import UserError
+from backend.motion import bvh, kinematics
 from backend.motion import rotations as r
 from backend.motion.clip import Clip
+from backend.motion.mirroring import mirror_clip
 from backend.motion.skeleton import Skeleton
+from backend.motion.thinning import thin
 
 
 @pytest.fixture
@@ -58,3 +63,23 @@ def test_what_is_no_clip_is_refused(turning: Clip) -> None:
     ):
         with pytest.raises(UserError):
             replace(turning, **change)
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_every_step_of_the_way_takes_clips_of_one_and_two_frames(
+    rolled: Skeleton, wild: Callable[..., Clip], tmp_path: Path, frames: int
+) -> None:
+    """Without a warning, and with the motion that they have."""
+    clip = wild(rolled, frames, translated=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert mirror_clip(mirror_clip(clip)).frames == frames
+        assert clip.resampled(60.0).frames == 2 * frames - 1
+        for mode in ("QUATERNION", "AXIS_ANGLE", "YZX"):
+            channels = r.to_channel(clip.rotations, mode)
+            assert r.angle_between(r.from_channel(channels, mode), clip.rotations).max() < 1e-7
+        keys = thin(clip.rotations.reshape(frames, -1), 1e-6)
+        assert {len(curve) for curve in keys} == {frames}
+        bvh.write(tmp_path / "short.bvh", clip)
+        again = bvh.read(tmp_path / "short.bvh")
+    assert np.allclose(kinematics.pose(again)[0], kinematics.pose(clip)[0], atol=1e-8)

@@ -29,6 +29,20 @@ def test_json_keeps_every_bit(rolled: Skeleton) -> None:
         {"parents": (1, *range(14))},
         {"rest_heads": np.full((15, 3), np.nan)},
         {"rest_rotations": np.zeros((15, 3))},
+        {"rest_rotations": np.zeros((15, 4))},
+        {"parents": (-1, 0)},
+        {"parents": ()},
+        {"mirror": (0, 1)},
+        {"mirror": (*range(14), 15)},
+        {"mirror": (1, 2, 0, *range(3, 15))},
+        {"feet": (3, 15)},
+        {"feet": (-1,)},
+        {"forward": np.zeros(3)},
+        {"forward": np.array([0.0, 0.0, 1.0])},
+        {"forward": np.array([np.nan, 1.0, 0.0])},
+        {"forward": np.zeros(2)},
+        {"mass": 0.0},
+        {"mass": np.nan},
     ],
 )
 def test_what_is_no_tree_is_refused(biped: Skeleton, change: dict[str, object]) -> None:
@@ -42,6 +56,23 @@ def test_damaged_json_is_refused(biped: Skeleton) -> None:
         data[key] = object()
         with pytest.raises(UserError):
             Skeleton.from_json(data)
+
+
+def test_forward_lies_on_the_ground(biped: Skeleton) -> None:
+    """Its height is left out; what is a unit vector already keeps its bits."""
+    assert np.allclose(replace(biped, forward=np.array([3.0, 4.0, 9.0])).forward, [0.6, 0.8, 0])
+    slanted = np.array([np.cos(0.3), np.sin(0.3), 0.0])
+    assert np.array_equal(replace(biped, forward=slanted).forward, slanted)
+
+
+def test_a_part_keeps_its_pairs_and_feet(biped: Skeleton) -> None:
+    legs = [0, *range(7, 15)]
+    part = biped.part(legs)
+    assert part.names == tuple(biped.names[joint] for joint in legs)
+    assert [part.names[foot] for foot in part.feet] == ["foot.L", "toe.L", "foot.R", "toe.R"]
+    for joint, other in enumerate(part.mirror):
+        assert biped.mirror[legs[joint]] == legs[other]
+    assert biped.part([0, 7]).mirror == (0, 1)
 
 
 def test_levels_pose_parents_first(biped: Skeleton) -> None:
