@@ -28,22 +28,22 @@ class LIMBER_UL_clips(UIList):
     ) -> None:
         row = layout.row(align=True)
         row.prop(item, "use", text="")
-        name = row.row()
+        name = row.row(align=True)
         name.active = item.use
         if item.action is None:
             name.label(text="(deleted)", icon='ERROR')
             return
-        name.label(text=clip_list.label(item), icon='NLA' if item.strip else 'ACTION')
+        if clip_list.warnings(item):
+            name.label(text="", icon='ERROR')
+        name.label(text=clip_list.label(item), icon='NLA' if item.strip else 'NONE')
+        # As narrow as it goes: a sidebar is, and the name is what one looks for.
         length = row.row(align=True)
         length.alignment = 'RIGHT'
         length.active = item.use
-        length.label(text=f"{item.frames}")
-        length.label(text=f"{item.seconds:.1f} s")
-        if clip_list.warnings(item):
-            row.label(text="", icon='ERROR')
-        else:
-            row.label(text="", icon='BLANK1')
-        row.prop(item, "loop", text="", icon='FILE_REFRESH', emboss=False)
+        length.label(text=f"{item.frames}  {item.seconds:.1f} s")
+        loop = row.row()
+        loop.active = item.loop  # dim where the clip does not loop
+        loop.prop(item, "loop", text="", icon='FILE_REFRESH', emboss=False)
 
     def filter_items(
         self, context: Context, data: Any, property: str
