@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import bpy
@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 from ..backend.errors import UserError
 from ..backend.motion.clip import Clip
-from ..backend.motion.rig import Channels, Rig, RootMotion
-from ..backend.motion.rotations import to_channel
-from ..backend.motion.thinning import Keys, location_tolerance, rotation_tolerance, thin
+from ..backend.motion.keying import STILL, Errors, Motion, Track, rotation_tracks, thin_tracks
+from ..backend.motion.rig import Channels, Placement, Rig, RootMotion
+from ..backend.motion.thinning import Keys
 from . import compat
-from .curves import bone_path, rotation_path
-from .rig import object_from_world, placement, profile_of, read_rig
+from .curves import bone_path, inheritance, rotation_path, split_path
+from .movers import drivers, ik_chain, why_carried, why_held
+from .playing import carrying, require_no_tweaking
+from .rig import object_from_world, parent_space, placement, profile_of, read_rig
 from .rig.profile import Switch
-from .work import run
+from .work import aside, part, run
 
-_STILL = 1e-6
-"""Channels that vary by less than this are written as one key."""
+_TRANSFORMS = ("location", "rotation", "scale")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class BakeSettings:
     """Name of the Action, the clip's label if empty."""
     start: int = 1
     """Frame at which the clip begins."""
+    end: int | None = None
+    """Last frame to key, where the clip ends if None or later."""
     replace: bool = False
     """Give the curves to the Action of that name, if there is one, instead of a new Action."""
     push_to_nla: bool = False
@@ -42,21 +45,21 @@ class BakeSettings:
     root_motion: RootMotion = RootMotion.HIPS
     """What carries the character over the ground."""
     angle_error: float = 0.0
-    """Keys are thinned while rotations are off by at most this, degrees; 0 keys every frame."""
+    """Keys are thinned while no bone is turned away by more than this at any frame, degrees; 0 keys
+    every frame."""
     distance_error: float = 0.001
-    """The same for locations when keys are thinned, metres."""
+    """When keys are thinned, no bone is farther than this from its place at any frame, metres."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Track:
-    """One property of a bone or of the object, over all frames."""
+class _Curves:
+    """The curves of one property of a bone or of the object."""
 
     path: str
     group: str
-    values: NDArray[np.float64]
-    """`(frames, components)`, or `(1, components)` for what stays as it is."""
-    tolerance: float = 0.0
-    """How far thinned curves may be off, 0 to keep every frame."""
+    columns: list[Keys] | NDArray[np.float32]
+    """For each component its thinned keys, or `(components, frames)` values; one frame for what
+    stays as it is."""
     first: int = 0
     """Index of the first component in its property."""
 
@@ -69,137 +72,264 @@ def bake_clip(obj: Object, clip: Clip, settings: BakeSettings, rig: Rig | None =
 def baking(
     obj: Object, clip: Clip, settings: BakeSettings, rig: Rig | None = None
 ) -> Generator[float, None, Action]:
-    """As `bake_clip`, in steps that each give the fraction that is done."""
-    if obj.library is not None:
-        raise UserError(
-            f"{obj.name} is linked from another file; make a library override before baking on it."
-        )
+    """As `bake_clip`, in steps that each give the fraction that is done.
+
+    Nothing is changed before the last step; closed earlier, it leaves no trace.
+    """
+    _require_bakeable(obj, settings)
+    name = settings.name or clip.label or "Clip"
+    target = _target(name) if settings.replace else None
     rig = rig or read_rig(obj)
-    tracks = plan(obj, rig, clip, settings)
-    yield 0.2
-    target = bpy.data.actions.get(settings.name or clip.label) if settings.replace else None
-    action = (
-        target.copy() if target else bpy.data.actions.new(settings.name or clip.label or "Clip")
-    )
+    render = bpy.context.scene.render
+    clip = _cut(clip.resampled(render.fps / render.fps_base), settings)
+    curves = yield from part(_planning(obj, rig, clip, settings), 0.0, 0.4)
+    action = target.copy() if target else bpy.data.actions.new(name)
     try:
-        yield from _write(obj, action, tracks, settings.start)
+        slot = yield from part(_writing(obj, rig, action, curves, settings), 0.4, 1.0)
     except BaseException:
         bpy.data.actions.remove(action)
         raise
     if target is not None:
         action = _take_place(target, action)
     action.use_fake_user = True
-    action.use_cyclic = clip.loop
-    _use(obj, action, settings)
+    _set_range(action, clip, settings.start)
+    _use(obj, action, slot, settings)
     return action
 
 
-def plan(obj: Object, rig: Rig, clip: Clip, settings: BakeSettings) -> list[_Track]:
+def _require_bakeable(obj: Object, settings: BakeSettings) -> None:
+    override = obj.override_library
+    if obj.library is not None:
+        raise UserError(
+            f"{obj.name} is linked from another file; make a library override before baking on it."
+        )
+    if override is not None and override.is_system_override:
+        raise UserError(
+            f"The library override of {obj.name} is not editable; "
+            "choose Object > Library Override > Make first."
+        )
+    if not settings.push_to_nla:
+        require_no_tweaking(obj)
+    if settings.end is not None and settings.end < settings.start:
+        raise UserError("The bake ends before it starts; correct its frame range.")
+
+
+def _target(name: str) -> Action | None:
+    """The Action to replace, if there is one."""
+    named = [action for action in bpy.data.actions if action.name == name]
+    own = next((action for action in named if action.library is None), None)
+    if own is None and named:
+        raise UserError(
+            f"{name} is linked from another file and cannot be replaced; "
+            "choose another name or turn Replace off."
+        )
+    if own is not None and not compat.takes_objects(own):
+        raise UserError(f"{name} moves something else than an object; choose another name.")
+    return own
+
+
+def _cut(clip: Clip, settings: BakeSettings) -> Clip:
+    if settings.end is None:
+        return clip
+    return clip.cut(0, min(settings.end - settings.start + 1, clip.frames))
+
+
+def _planning(
+    obj: Object, rig: Rig, clip: Clip, settings: BakeSettings
+) -> Generator[float, None, list[_Curves]]:
     """Everything that the Action will hold, before anything in the scene is touched."""
-    scene = bpy.context.scene
-    clip = clip.resampled(scene.render.fps / scene.render.fps_base)
-    channels = rig.channels_from_clip(clip, placement(obj, rig), settings.root_motion)
-    tracks = list(_bone_tracks(obj, rig, channels, settings))
-    if settings.root_motion is RootMotion.OBJECT:
-        tracks += _object_tracks(obj, rig, channels, settings)
-    if not tracks:
-        raise UserError("None of the chosen bones moves in this clip; choose others.")
-    return tracks + [_switch_track(switch) for switch in profile_of(obj).switches(obj)]
+    matrices = None
+    if why_carried(obj):
+        if settings.root_motion is RootMotion.OBJECT and (why := why_held(obj)):
+            raise UserError(f"{why}, so keys cannot move it; choose another root motion.")
+        frames = np.arange(settings.start, settings.start + clip.frames)
+        matrices = yield from part(carrying(obj, frames), 0.0, 0.7)
+    origin = placement(obj, rig, matrices)
+    unusual = inheritance(obj, rig.controls.tree.names)
+
+    def compute() -> Channels:
+        channels = rig.channels_from_clip(clip, origin, settings.root_motion)
+        unusual.unusual(rig.controls.tree, channels.rotations, channels.translations)
+        return channels
+
+    channels = yield from aside(compute, 0.7)
+    motion = Motion(
+        rig.controls.tree,
+        channels,
+        unusual,
+        rig.metres,
+        surrounding=parent_space(obj, rig, matrices),
+        own=object_from_world(obj, rig, channels.placement, matrices),
+    )
+    tracks = _tracks(obj, rig, motion, settings)
+    errors = Errors(settings.angle_error, settings.distance_error)
+    if settings.angle_error > 0.0:
+        thinned = yield from aside(lambda: thin_tracks(tracks, motion, errors), 0.8)
+        moving = [_curves(obj, rig, track, keys) for track, keys in zip(tracks, thinned)]
+    else:
+        moving = [_curves(obj, rig, track, _columns(track.values)) for track in tracks]
+    return [*moving, *_held(obj, rig, moving, settings), *_switched(obj, rig, settings)]
 
 
-def _bone_tracks(
-    obj: Object, rig: Rig, channels: Channels, settings: BakeSettings
-) -> Iterator[_Track]:
-    tree = rig.controls.tree
-    hips = rig.controls.joints.index(0)
-    unkeyed = {0, *(mix.bone for mix in rig.controls.mixes)}
-    rotations = _by_mode(obj, rig, channels)
-    moved = np.abs(channels.translations).max(axis=0).max(axis=-1) > _STILL
-    for bone, name in enumerate(tree.names):
-        if bone in unkeyed or (settings.bones is not None and name not in settings.bones):
+def _columns(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """A value for each frame, or just one if it stays the same."""
+    if (values.max(axis=0) - values.min(axis=0)).max() < STILL:
+        values = values[:1]
+    return np.ascontiguousarray(values.T, dtype=np.float32)
+
+
+def _tracks(obj: Object, rig: Rig, motion: Motion, settings: BakeSettings) -> list[Track]:
+    """What moves: the rotations of all bones to bake, the locations of those that leave their rest,
+    and the object if it carries the character."""
+    baked = _baked(rig, settings)
+    driven = {curve.data_path for curve in drivers(obj)}
+    bones = {bone: obj.pose.bones[name] for bone, name in baked.items()}
+    modes = {
+        bone: pose_bone.rotation_mode
+        for bone, pose_bone in bones.items()
+        if f"{bone_path(pose_bone.name)}.{rotation_path(pose_bone.rotation_mode)}" not in driven
+    }
+    tracks = rotation_tracks(motion.channels.rotations, modes)
+    moved = np.abs(motion.channels.translations).max(axis=(0, 2)) > STILL
+    for bone, pose_bone in bones.items():
+        if not moved[bone] or f"{bone_path(pose_bone.name)}.location" in driven:
             continue
-        pose_bone = obj.pose.bones[name]
-        connected = pose_bone.bone.use_connect
-        if bone == hips and moved[bone] and connected:
+        if not pose_bone.bone.use_connect:
+            tracks.append(Track(bone, motion.channels.translations[:, bone] / rig.metres))
+        elif bone == rig.controls.joints.index(0):
             raise UserError(
-                f"{name} is connected to its parent and cannot be moved; "
+                f"{pose_bone.name} is connected to its parent and cannot be moved; "
                 "disconnect it in Edit Mode or choose another hips bone."
             )
-        path = bone_path(name)
-        yield _Track(
-            f"{path}.{rotation_path(pose_bone.rotation_mode)}",
-            name,
-            rotations[bone],
-            rotation_tolerance(settings.angle_error, pose_bone.rotation_mode),
-        )
-        if (moved[bone] and not connected) or any(pose_bone.location):
-            yield _Track(
-                f"{path}.location",
-                name,
-                channels.translations[:, bone] / rig.metres,
-                _distance_tolerance(settings) / rig.metres,
-            )
+    if settings.root_motion is RootMotion.OBJECT and _bakes_hips(rig, settings):
+        tracks += [Track(0, motion.own.position), *_object_turn(obj, motion.own)]
+    if not tracks:
+        raise UserError("None of the chosen bones moves in this clip; choose others.")
+    return sorted(tracks, key=lambda track: track.bone)
 
 
-def _by_mode(obj: Object, rig: Rig, channels: Channels) -> dict[int, NDArray[np.float64]]:
-    """Rotation curves of each bone in its own rotation mode, converted a mode at a time."""
-    modes: dict[str, list[int]] = {}
-    for bone, name in enumerate(rig.controls.tree.names[1:], start=1):
-        modes.setdefault(obj.pose.bones[name].rotation_mode, []).append(bone)
-    found = {}
-    for mode, bones in modes.items():
-        values = to_channel(channels.rotations[:, bones], mode)
-        found.update({bone: values[:, place] for place, bone in enumerate(bones)})
-    return found
+def _object_turn(obj: Object, own: Placement) -> list[Track]:
+    return rotation_tracks(own.rotation[:, None], {0: obj.rotation_mode})
 
 
-def _object_tracks(
-    obj: Object, rig: Rig, channels: Channels, settings: BakeSettings
-) -> list[_Track]:
-    own = object_from_world(obj, rig, channels.placement)
-    return [
-        _Track("location", "Object Transforms", own.position, _distance_tolerance(settings)),
-        _Track(
-            rotation_path(obj.rotation_mode),
-            "Object Transforms",
-            to_channel(own.rotation, obj.rotation_mode),
-            rotation_tolerance(settings.angle_error, obj.rotation_mode),
-        ),
+def _baked(rig: Rig, settings: BakeSettings) -> dict[int, str]:
+    """The bones to bake, by their place among the controls."""
+    unkeyed = {0, *(mix.bone for mix in rig.controls.mixes)}
+    return {
+        bone: name
+        for bone, name in enumerate(rig.controls.tree.names)
+        if bone not in unkeyed and (settings.bones is None or name in settings.bones)
+    }
+
+
+def _bakes_hips(rig: Rig, settings: BakeSettings) -> bool:
+    return rig.controls.joints.index(0) in _baked(rig, settings)
+
+
+def _curves(
+    obj: Object, rig: Rig, track: Track, columns: list[Keys] | NDArray[np.float32]
+) -> _Curves:
+    channel = rotation_path(track.mode) if track.mode else "location"
+    if track.bone == 0:
+        return _Curves(channel, "Object Transforms", columns)
+    name = rig.controls.tree.names[track.bone]
+    return _Curves(f"{bone_path(name)}.{channel}", name, columns)
+
+
+def _held(
+    obj: Object, rig: Rig, moving: list[_Curves], settings: BakeSettings
+) -> Iterator[_Curves]:
+    """Keys for what another Action may have moved and this one leaves as it is.
+
+    Blender does not put channels back that the next Action does not key.
+    """
+    done = {curves.path for curves in moving}
+    animated = _animated(obj)
+    for name in _baked(rig, settings).values():
+        bone = obj.pose.bones[name]
+        for channel, rest in (("location", 0.0), ("scale", 1.0)):
+            left = (name, channel) in animated or any(v != rest for v in getattr(bone, channel))
+            path = f"{bone_path(name)}.{channel}"
+            if left and path not in done and not (channel == "location" and bone.bone.use_connect):
+                yield _Curves(path, name, np.full((3, 1), rest, dtype=np.float32))
+    if settings.root_motion is RootMotion.OBJECT or not _bakes_hips(rig, settings):
+        return
+    for channel in ("location", rotation_path(obj.rotation_mode)):
+        if ("", channel) in animated:
+            values = np.array(getattr(obj, channel), dtype=np.float32)[:, None]
+            yield _Curves(channel, "Object Transforms", values)
+
+
+def _animated(obj: Object) -> set[tuple[str, str]]:
+    """The bones and properties that the object's Action and NLA strips move."""
+    animation = obj.animation_data
+    if animation is None:
+        return set()
+    played = [
+        (strip.action, compat.strip_slot(strip, obj))
+        for track in animation.nla_tracks
+        for strip in track.strips
+        if strip.action is not None
     ]
+    if animation.action is not None:
+        played.append(compat.assigned(obj))
+    return {
+        split_path(curve.data_path)
+        for action, slot in played
+        for curve in compat.curves(action, slot)
+    }
 
 
-def _distance_tolerance(settings: BakeSettings) -> float:
-    return location_tolerance(settings.distance_error) if settings.angle_error > 0 else 0.0
+def _switched(obj: Object, rig: Rig, settings: BakeSettings) -> Iterator[_Curves]:
+    """Keys for what must be switched, so that the rig follows the keyed bones."""
+    driven = {curve.data_path for curve in drivers(obj)}
+    baked = set(_baked(rig, settings).values())
+    for switch in profile_of(obj).switches(obj):
+        path, value = switch.path, switch.value
+        if rig.controls.tree is rig.bones and not _concerns(obj, switch, baked):
+            continue
+        if path in driven and path.endswith(".influence"):  # the driver would overrule the key
+            path, value = path.removesuffix("influence") + "mute", 1.0
+        column = np.array([[value]], dtype=np.float32)
+        yield _Curves(path, "Limber", column, first=max(switch.index, 0))
 
 
-def _switch_track(switch: Switch) -> _Track:
-    return _Track(switch.path, "Limber", np.array([[switch.value]]), first=max(switch.index, 0))
+def _concerns(obj: Object, switch: Switch, baked: set[str]) -> bool:
+    """Whether a switch is on a bone that is baked, or on the IK of a chain with such a bone."""
+    name, channel = split_path(switch.path)
+    if name in baked or not channel.startswith("constraints["):
+        return True
+    return any(
+        not baked.isdisjoint(ik_chain(obj.pose.bones[name], constraint))
+        for constraint in obj.pose.bones[name].constraints
+        if f'constraints["{bpy.utils.escape_identifier(constraint.name)}"]' in channel
+    )
 
 
-def _write(
-    obj: Object, action: Action, tracks: list[_Track], start: int
-) -> Generator[float, None, None]:
+def _writing(
+    obj: Object, rig: Rig, action: Action, curves: list[_Curves], settings: BakeSettings
+) -> Generator[float, None, object]:
+    """Writes all curves into an Action, and gives the slot that holds them."""
     writer = compat.CurveWriter(action, obj)
-    writer.remove({track.path for track in tracks})
-    for done, track in enumerate(tracks):
-        for index, column in enumerate(_columns(track)):
-            curve = writer.new(track.path, track.first + index, track.group)
+    paths, baked = {each.path for each in curves}, set(_baked(rig, settings).values())
+    if _bakes_hips(rig, settings):
+        baked.add("")  # the object itself
+
+    def unwanted(path: str) -> bool:
+        name, channel = split_path(path)
+        return path in paths or (name in baked and channel.startswith(_TRANSFORMS))
+
+    writer.remove(unwanted)
+    for done, each in enumerate(curves):
+        for index, column in enumerate(each.columns):
+            curve = writer.new(each.path, each.first + index, each.group)
             if isinstance(column, Keys):
-                _key_thinned(curve, column, start)
+                _key_thinned(curve, column, settings.start)
             else:
-                _key_all(curve, column, start)
+                _key_all(curve, column, settings.start)
         if done % 8 == 0:
-            yield 0.2 + 0.8 * done / len(tracks)
-
-
-def _columns(track: _Track) -> Iterable[Keys | NDArray[np.float32]]:
-    """The curves of a track: thinned keys, or a value for every frame; one if it stays still."""
-    values = track.values
-    if np.ptp(values, axis=0).max() < _STILL:
-        values = values[:1]
-    if track.tolerance > 0 and len(values) > 2:
-        return thin(values, track.tolerance)
-    return np.ascontiguousarray(values.T, dtype=np.float32)
+            yield done / len(curves)
+    return writer.slot
 
 
 def _key_all(curve: FCurve, values: NDArray[np.float32], start: int) -> None:
@@ -242,8 +372,15 @@ def _keep(action: Action | None) -> None:
         action.use_fake_user = True
 
 
-def _use(obj: Object, action: Action, settings: BakeSettings) -> None:
-    slot = compat.slot_for(action, obj)
+def _set_range(action: Action, clip: Clip, start: int) -> None:
+    """A clip that loops is cyclic in Blender, which asks for a frame range set by hand."""
+    action.use_cyclic = clip.loop
+    action.use_frame_range = clip.loop or action.use_frame_range
+    if action.use_frame_range:
+        action.frame_start, action.frame_end = start, start + clip.frames - 1
+
+
+def _use(obj: Object, action: Action, slot: object, settings: BakeSettings) -> None:
     animation = obj.animation_data or obj.animation_data_create()
     if not settings.push_to_nla:
         _keep(animation.action)

@@ -6,7 +6,8 @@ data-block, and each slot's curves are in a channelbag; 5.0 took the old interfa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import bpy
@@ -24,38 +25,80 @@ def slots(action: Action) -> list[Any]:
     return [slot for slot in action.slots if slot.target_id_type in {'OBJECT', 'UNSPECIFIED'}]
 
 
+def takes_objects(action: Action) -> bool:
+    """Whether curves for an object can be added to an Action."""
+    return HAS_SLOTS or bool(slots(action))
+
+
 def slot_for(action: Action, obj: Object) -> Any:
-    """The slot that `obj` plays when it is given the Action."""
+    """The slot that `obj` plays when it is given the Action: its own, or the best for its bones."""
     if not HAS_SLOTS:
         return None
+    found = slots(action)
+    own = _own_slot(action, obj, found)
+    if own is not None or len(found) < 2:
+        return own or (found or [None])[0]
+    return max(found, key=lambda slot: _bones_moved(action, slot, obj))
+
+
+def _own_slot(action: Action, obj: Object, found: list[Any]) -> Any:
+    """The slot that was assigned to `obj`, is or was, or bears its name; None without."""
+    names = ["OB" + obj.name]
     animation = obj.animation_data
-    if animation is not None and animation.action == action and animation.action_slot is not None:
-        return animation.action_slot
-    suitable = slots(action)
-    named = [slot for slot in suitable if slot.name_display == obj.name]
-    return (named or suitable or [None])[0]
+    if animation is not None:
+        if animation.action == action and animation.action_slot is not None:
+            return animation.action_slot
+        names.insert(0, animation.last_slot_identifier)
+    return next((slot for name in names for slot in found if slot.identifier == name), None)
 
 
-def curves(action: Action, slot: Any) -> Iterable[FCurve]:
+def _bones_moved(action: Action, slot: Any, obj: Object) -> int:
+    """How many curves of a slot move bones that an armature has."""
+    bones = {f'pose.bones["{bpy.utils.escape_identifier(bone.name)}' for bone in obj.pose.bones}
+    return sum(curve.data_path.partition('"].')[0] in bones for curve in curves(action, slot))
+
+
+def curves(action: Action, slot: Any) -> list[FCurve]:
     """The curves of one slot."""
+    return [curve for bag in _bags(action, slot) for curve in bag.fcurves]
+
+
+def playing_curves(action: Action, slot: Any) -> list[FCurve]:
+    """The curves of one slot that have an effect: neither muted, by group or alone, nor empty."""
+    found = []
+    for bag in _bags(action, slot):
+        muted = {group.name for group in bag.groups if group.mute}
+        for curve in bag.fcurves:
+            if curve.mute or curve.is_empty or (muted and _group_name(curve) in muted):
+                continue
+            found.append(curve)
+    return found
+
+
+def _group_name(curve: FCurve) -> str:
+    return curve.group.name if curve.group is not None else ""
+
+
+def _bags(action: Action, slot: Any) -> list[Any]:
+    """What holds the curves and groups of one slot."""
     if not HAS_SLOTS:
-        return action.fcurves
+        return [action]
     if slot is None:
-        return ()
+        return []
     bags = (
         strip.channelbag(slot)
         for layer in action.layers
         for strip in layer.strips
         if strip.type == 'KEYFRAME'
     )
-    return [curve for bag in bags if bag is not None for curve in bag.fcurves]
+    return [bag for bag in bags if bag is not None]
 
 
 def assign(obj: Object, action: Action | None, slot: Any = None) -> None:
-    """Makes `action` the one that `obj` plays."""
+    """Makes `obj` play exactly this slot of `action`; none leaves it without motion."""
     animation = obj.animation_data or obj.animation_data_create()
     animation.action = action
-    if HAS_SLOTS and action is not None and slot is not None:
+    if HAS_SLOTS and action is not None:
         animation.action_slot = slot
 
 
@@ -65,6 +108,43 @@ def assigned(obj: Object) -> tuple[Action | None, Any]:
     if animation is None:
         return None, None
     return animation.action, animation.action_slot if HAS_SLOTS else None
+
+
+class Assignment:
+    """What `obj` plays now, to be given back to it later."""
+
+    def __init__(self, obj: Object) -> None:
+        self._obj = obj
+        self._had_animation = obj.animation_data is not None
+        self._assigned = assigned(obj)
+        self._remembered = self._had_animation and HAS_SLOTS
+        self._last_slot = obj.animation_data.last_slot_identifier if self._remembered else ""
+
+    def restore(self) -> None:
+        """Assigns it again; an object without animation has none afterwards."""
+        if not self._had_animation:
+            self._obj.animation_data_clear()
+            return
+        assign(self._obj, *self._assigned)
+        if self._remembered:
+            self._obj.animation_data.last_slot_identifier = self._last_slot
+
+
+@contextlib.contextmanager
+def playable(action: Action, slot: Any) -> Iterator[tuple[Action, Any]]:
+    """An Action and its slot for an object to play for a while without marking it.
+
+    Blender stamps a slot that is for any type of data with the type that first plays it; a copy
+    takes the stamp instead.
+    """
+    if not HAS_SLOTS or slot is None or slot.target_id_type != 'UNSPECIFIED':
+        yield action, slot
+        return
+    copy = action.copy()
+    try:
+        yield copy, copy.slots[slot.identifier]
+    finally:
+        bpy.data.actions.remove(copy)
 
 
 class CurveWriter:
@@ -77,15 +157,17 @@ class CurveWriter:
             action.id_root = 'OBJECT'
             self._curves = action.fcurves
             return
-        self.slot = slot_for(action, obj) or action.slots.new('OBJECT', obj.name)
+        found = slots(action)
+        only = found[0] if len(found) == 1 else None  # others' slots among several stay theirs
+        self.slot = _own_slot(action, obj, found) or only or action.slots.new('OBJECT', obj.name)
         layer = action.layers[0] if action.layers else action.layers.new("Layer")
         strip = layer.strips[0] if layer.strips else layer.strips.new(type='KEYFRAME')
         self._bag = strip.channelbag(self.slot, ensure=True)
         self._curves = self._bag.fcurves
 
-    def remove(self, paths: set[str]) -> None:
-        """Takes away the curves of these data paths."""
-        for curve in [curve for curve in self._curves if curve.data_path in paths]:
+    def remove(self, unwanted: Callable[[str], bool]) -> None:
+        """Takes away the curves whose data path is unwanted."""
+        for curve in [curve for curve in self._curves if unwanted(curve.data_path)]:
             self._curves.remove(curve)
 
     def new(self, path: str, index: int, group: str) -> FCurve:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Generator, Iterator, Sequence
+from functools import lru_cache
 
 import bpy
 import numpy as np
-from bpy.types import FCurve, Object
+from bpy.types import Bone, FCurve, Object
+from mathutils import Quaternion
 from numpy.typing import NDArray
 
+from ..backend.errors import UserError
+from ..backend.motion.fcurves import KeyedCurves, nearest
+from ..backend.motion.inheritance import Inheritance
 from ..backend.motion.rig import Channels, Placement, Rig
 from ..backend.motion.rotations import from_channel
 from .rig import object_to_world
 
 ROTATION_PATHS = {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}
-_PREFIX = 'pose.bones["'
 _AT_REST = {'QUATERNION': (1.0, 0.0, 0.0, 0.0), 'AXIS_ANGLE': (0.0, 0.0, 1.0, 0.0)}
+_BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]\.?(.*)', re.DOTALL)
+_ONE_STEP = 2**18
+"""Values or keys that are read without a pause: some tens of milliseconds."""
 
 
 def rotation_path(mode: str) -> str:
@@ -25,88 +33,186 @@ def rotation_path(mode: str) -> str:
 
 def bone_path(name: str) -> str:
     """The data path of a pose bone, from its object."""
-    return f'{_PREFIX}{bpy.utils.escape_identifier(name)}"]'
+    return f'pose.bones["{bpy.utils.escape_identifier(name)}"]'
 
 
+@lru_cache(maxsize=2**14)
 def split_path(path: str) -> tuple[str, str]:
     """The bone, empty for the object itself, and the property that a data path names."""
-    if not path.startswith(_PREFIX):
+    match = _BONE_PATH.fullmatch(path)
+    if match is None:
         return "", path
-    name, _, rest = path[len(_PREFIX) :].partition('"]')
-    if name.endswith("\\"):  # an escaped quote belongs to the name
-        name, _, rest = path[len(_PREFIX) :].rpartition('"].')
-        rest = "." + rest
-    return bpy.utils.unescape_identifier(name), rest.removeprefix(".")
+    return bpy.utils.unescape_identifier(match[1]), match[2]
 
 
-def read_channels(
-    obj: Object, rig: Rig, curves: Iterable[FCurve], frames: NDArray[np.int64]
-) -> Channels:
+def inheritance(obj: Object, names: Sequence[str]) -> Inheritance:
+    """Which of these bones, after the object as the first, do not follow their parents as usual."""
+    bones = dict(enumerate((obj.data.bones[name] for name in names[1:]), start=1))
+    adrift = [place for place, bone in bones.items() if not bone.use_local_location]
+    return Inheritance(
+        upright=tuple(place for place, bone in bones.items() if not bone.use_inherit_rotation),
+        adrift=tuple(adrift),
+        axes=np.array([_seen_at_rest(bones[place]) for place in adrift]).reshape(-1, 4),
+    )
+
+
+def _seen_at_rest(bone: Bone) -> Quaternion:
+    """How a bone is turned at rest, seen from its parent, or in the armature without one."""
+    own = bone.matrix_local.to_quaternion()
+    return bone.parent.matrix_local.to_quaternion().inverted() @ own if bone.parent else own
+
+
+def reading_channels(
+    obj: Object, rig: Rig, curves: Sequence[FCurve], frames: NDArray[np.int64]
+) -> Generator[float, None, Channels]:
     """What plain curves do to the rig's bones and its object; what they leave out is at rest.
 
-    The object stays where it is now, unless curves move it.
+    The object stays where it is now, unless curves move it. Steps give the fraction that is done.
     """
     names = rig.bones.names
-    modes = [obj.rotation_mode, *(obj.pose.bones[name].rotation_mode for name in names[1:])]
-    turns = np.zeros((len(names), 4, len(frames)))
-    moves = np.zeros((len(names), 3, len(frames)))
-    for bone, mode in enumerate(modes):
-        turns[bone] = np.array(_AT_REST.get(mode, (0.0,) * 4))[:, None]
-    own = getattr(obj, rotation_path(obj.rotation_mode))
-    turns[0, : len(own)] = np.array(own)[:, None]
-    moves[0] = np.array(obj.location)[:, None]
+    bones = [obj.pose.bones[name] for name in names[1:]]
+    modes = [obj.rotation_mode, *(bone.rotation_mode for bone in bones)]
+    turns, moves = _at_rest(obj, modes, len(frames))
+    wanted = [{rotation_path(mode): 0, "location": 1} for mode in modes]
+    for bone, pose_bone in enumerate(bones, start=1):
+        if pose_bone.bone.use_connect:
+            del wanted[bone]["location"]  # Blender leaves it out
 
     place = {name: bone for bone, name in enumerate(names)}
-    rotation_paths = [rotation_path(mode) for mode in modes]
-    found, rows = [], []
+    columns: tuple[list[int], list[int]] = [], []
+    found: tuple[list[FCurve], list[FCurve]] = [], []
     for curve in curves:
         name, channel = split_path(curve.data_path)
-        bone = place.get(name)
-        if bone is None or curve.mute:
-            continue
-        if channel == "location":
-            found.append(curve)
-            rows.append(moves[bone, curve.array_index])
-        elif channel == rotation_paths[bone]:
-            found.append(curve)
-            rows.append(turns[bone, curve.array_index])
-    sample(found, frames, rows)
+        bone = place.get(name, -1)
+        which = wanted[bone].get(channel, -1) if bone >= 0 else -1
+        if which >= 0:
+            found[which].append(curve)
+            columns[which].append(bone * (4, 3)[which] + curve.array_index)
+    values = yield from sampling([*found[0], *found[1]], frames)
+    turns.reshape(len(frames), -1)[:, columns[0]] = values[: len(found[0])].T
+    moves.reshape(len(frames), -1)[:, columns[1]] = values[len(found[0]) :].T
 
     rotations = _rotations(turns, modes)
-    placement = object_to_world(obj, rig, Placement(moves[0].T, rotations[:, 0]))
-    return Channels(placement, rotations, moves.transpose(2, 0, 1) * rig.metres)
+    inheritance(obj, names).usual(rig.bones, rotations, moves)
+    placement = object_to_world(obj, rig, Placement(moves[:, 0], rotations[:, 0]))
+    return Channels(placement, rotations, moves * rig.metres)
 
 
-def sample(
-    curves: Sequence[FCurve], frames: NDArray[np.int64], rows: Sequence[NDArray[np.float64]]
-) -> None:
-    """Fills a row for each curve with its values at the frames.
+def _at_rest(
+    obj: Object, modes: Sequence[str], frames: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rotation and location channels `(frames, bones, 4)` and `(frames, bones, 3)`."""
+    turn = np.array([_AT_REST.get(mode, (0.0,) * 4) for mode in modes])
+    own = getattr(obj, rotation_path(obj.rotation_mode))
+    turn[0, : len(own)] = own
+    moves = np.zeros((frames, len(modes), 3))
+    moves[:, 0] = obj.location
+    return np.tile(turn, (frames, 1, 1)), moves
 
-    Curves with a key on each of the frames and no others are read without evaluating them.
+
+def sampling(
+    curves: Sequence[FCurve], frames: NDArray[np.int64]
+) -> Generator[float, None, NDArray[np.float64]]:
+    """The values `(curves, frames)` of curves at the frames, as Blender evaluates them.
+
+    The keys of plain curves are read in bulk, other curves are evaluated frame by frame.
     """
-    count = len(frames)
-    times = frames.astype(np.float32)
-    points = np.empty((len(curves), 2 * count), dtype=np.float32)
-    dense = np.zeros(len(curves), dtype=bool)
+    values = np.empty((len(curves), len(frames)))
+    alike: dict[bytes, list[int]] = {}
+    points: dict[int, NDArray[np.float32]] = {}
+    odd: list[int] = []
+    rest = 0
     for place, curve in enumerate(curves):
         keys = curve.keyframe_points
-        if len(keys) == count and not curve.modifiers:
-            keys.foreach_get("co", points[place])
-            dense[place] = True
-    dense &= (points[:, ::2] == times).all(axis=1)
-    for place, row in enumerate(rows):
-        if dense[place]:
-            row[:] = points[place, 1::2]
-        else:
-            evaluate = curves[place].evaluate
-            row[:] = [evaluate(time) for time in times]
+        count = len(keys)
+        if not count or len(curve.modifiers):
+            odd.append(place)
+            continue
+        points[place] = row = np.empty(2 * count, dtype=np.float32)
+        keys.foreach_get("co", row)
+        alike.setdefault(row[::2].tobytes(), []).append(place)
+        rest += count
+        if rest > _ONE_STEP:
+            rest = 0
+            yield 0.5 * place / len(curves)
+    for places in _parts(list(alike.values()), len(frames)):
+        keys = np.stack([points[place] for place in places]).reshape(len(places), -1, 2)
+        odd += _sample_alike(curves, places, keys, frames.astype(np.float64), values)
+        yield 0.7
+    for done, place in enumerate(odd):
+        evaluate = curves[place].evaluate
+        values[place] = [evaluate(frame) for frame in frames.tolist()]
+        yield 0.7 + 0.3 * done / len(odd)
+    _check_numbers(curves, frames, values)
+    return values
+
+
+def _parts(groups: list[list[int]], frames: int) -> Iterator[list[int]]:
+    """The same groups, cut where there is too much to do in one step."""
+    size = max(1, _ONE_STEP // frames)
+    for group in groups:
+        for start in range(0, len(group), size):
+            yield group[start : start + size]
+
+
+def _sample_alike(
+    curves: Sequence[FCurve],
+    places: list[int],
+    keys: NDArray[np.float32],
+    times: NDArray[np.float64],
+    values: NDArray[np.float64],
+) -> list[int]:
+    """Fills in the values of curves with keys at the same times; gives those that it cannot."""
+    keyed = keys[0, :, 0].astype(np.float64)
+    if not (np.diff(keyed) > 0.0).all():
+        return places
+    at, there = nearest(keyed, times)
+    if there.all():  # no need for what is between keys
+        values[places] = keys[:, at, 1]
+        return []
+    if times[0] < keyed[0] or times[-1] > keyed[-1]:
+        sloped = [place for place in places if curves[place].extrapolation == 'LINEAR']
+        if sloped:
+            return places
+    found = KeyedCurves(
+        keys.astype(np.float64),
+        _column(curves, places, "handle_left", keys.shape),
+        _column(curves, places, "handle_right", keys.shape),
+        _column(curves, places, "interpolation", keys.shape[:2]),
+    )
+    values[places] = found.evaluate(times)
+    return [place for place, known in zip(places, found.known()) if not known]
+
+
+def _column(
+    curves: Sequence[FCurve], places: list[int], name: str, shape: tuple[int, ...]
+) -> NDArray[np.generic]:
+    """One property of all keys of some curves."""
+    whole = name == "interpolation"
+    column = np.empty((len(places), np.prod(shape[1:])), dtype=np.int32 if whole else np.float32)
+    for row, place in enumerate(places):
+        curves[place].keyframe_points.foreach_get(name, column[row])
+    return column.reshape(shape) if whole else column.reshape(shape).astype(np.float64)
+
+
+def _check_numbers(
+    curves: Sequence[FCurve], frames: NDArray[np.int64], values: NDArray[np.float64]
+) -> None:
+    if np.isfinite(values).all():
+        return
+    row, column = np.argwhere(~np.isfinite(values))[0]
+    name, channel = split_path(curves[row].data_path)
+    raise UserError(
+        f"The {channel} of {name or 'the object'} is not a number at frame {frames[column]}; "
+        "delete the damaged keys in the Graph Editor."
+    )
 
 
 def _rotations(turns: NDArray[np.float64], modes: Sequence[str]) -> NDArray[np.float64]:
-    """`(frames, bones, 4)` of raw channels `(bones, 4, frames)`, one rotation mode at a time."""
-    out = np.empty((turns.shape[2], turns.shape[0], 4))
+    """`(frames, bones, 4)` of raw channels, one rotation mode at a time."""
+    out = np.empty(turns.shape)
     for mode in set(modes):
         bones = [bone for bone, other in enumerate(modes) if other == mode]
         width = 4 if mode in ROTATION_PATHS else 3
-        out[:, bones] = from_channel(turns[bones, :width].transpose(2, 0, 1), mode)
+        out[:, bones] = from_channel(turns[:, bones, :width], mode)
     return out

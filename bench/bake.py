@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "addon"))
+import conftest  # noqa: F401, I001  (enables the extension, before bpy is there)
 import bpy
-import conftest  # noqa: F401  (enables the extension under its own name)
 from bl_ext.user_default.limber.addon import bake, clips
 from bl_ext.user_default.limber.addon.rig import read_rig
 from rigs import animate_densely, chain_bones, make_armature

@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 from bpy.types import Context, Object
 from mathutils import Matrix, Vector
+from numpy.typing import NDArray
 
 from ...backend.errors import UserError
 from ...backend.motion.armature import AXES, Armature, build_rig
@@ -26,6 +27,7 @@ __all__ = [
     "Switch",
     "object_from_world",
     "object_to_world",
+    "parent_space",
     "placement",
     "profile_of",
     "read_rig",
@@ -36,6 +38,8 @@ __all__ = [
 PROFILES = {profile.key: profile for profile in (RIGIFY, MIXAMO, BVH, DEFORMING, ALL)}
 """In the order in which they are tried."""
 EVEN_SCALE = 1e-3
+
+Matrices = NDArray[np.float64]
 
 
 def require_rig(context: Context) -> Object:
@@ -87,36 +91,44 @@ def unit(obj: Object) -> float:
     return scenes[0].unit_settings.scale_length if scenes else 1.0
 
 
-def placement(obj: Object, rig: Rig) -> Placement:
-    """Where the object stands now, in metres; without scale, which is in the rig's lengths."""
-    position, rotation, _ = obj.matrix_world.decompose()
-    return Placement(np.array(position) * _world_metres(obj, rig), np.array(rotation))
+def placement(obj: Object, rig: Rig, matrices: Matrices | None = None) -> Placement:
+    """Where the object stands now, in metres; without scale, which is in the rig's lengths.
+
+    Something else may carry it about: then `matrices` `(frames, 4, 4)` are where it is.
+    """
+    places = np.array(obj.matrix_world) if matrices is None else matrices
+    return replace(Placement.of_matrices(places, _world_metres(obj, rig)), scale=1.0)
 
 
 def object_to_world(obj: Object, rig: Rig, local: Placement) -> Placement:
     """World placements in metres of the object's own location and rotation channels."""
     delta = _delta(obj)
     own = Placement(local.position + delta.position, multiply(delta.rotation, local.rotation))
-    return _parent_space(obj, rig) @ own
+    return parent_space(obj, rig) @ own
 
 
-def object_from_world(obj: Object, rig: Rig, world: Placement) -> Placement:
-    """The object's own channels, in Blender units, that put it at `world`."""
+def object_from_world(
+    obj: Object, rig: Rig, world: Placement, matrices: Matrices | None = None
+) -> Placement:
+    """The object's own channels, in Blender units, that put it at `world`.
+
+    `matrices` are as for `placement`.
+    """
     delta = _delta(obj)
-    own = _parent_space(obj, rig).inverse() @ world
+    own = parent_space(obj, rig, matrices).inverse() @ world
     return Placement(
         own.position - delta.position, multiply(conjugate(delta.rotation), own.rotation)
     )
 
 
-def _parent_space(obj: Object, rig: Rig) -> Placement:
+def parent_space(obj: Object, rig: Rig, matrices: Matrices | None = None) -> Placement:
     """What surrounds the object's own transform: takes Blender units to metres in the world."""
     outer = obj.matrix_world @ obj.matrix_basis.inverted_safe()
-    metres = _world_metres(obj, rig)
-    position, rotation, _ = outer.decompose()
-    return Placement(
-        np.array(position) * metres, np.array(rotation), _even_scale(obj, outer) * metres
-    )
+    _even_scale(obj, outer)
+    places = np.array(outer)
+    if matrices is not None:
+        places = matrices @ np.array(obj.matrix_basis.inverted_safe())
+    return Placement.of_matrices(places, _world_metres(obj, rig))
 
 
 def _delta(obj: Object) -> Placement:

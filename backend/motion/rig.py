@@ -68,6 +68,19 @@ class Placement:
         back = conjugate(self.rotation)
         return Placement(rotate(back, -self.position) / self.scale, back, 1.0 / self.scale)
 
+    @property
+    def first(self) -> Placement:
+        """The first of a row, or the only one."""
+        position, rotation = self.position.reshape(-1, 3)[0], self.rotation.reshape(-1, 4)[0]
+        return Placement(position, rotation, self.scale)
+
+    @staticmethod
+    def of_matrices(matrices: Array, metres: float) -> Placement:
+        """The places of matrices `(..., 4, 4)` of even scale in units of so many metres."""
+        axes = matrices[..., :3, :3]
+        scale = float(np.linalg.norm(axes, axis=-2).mean())
+        return Placement(metres * matrices[..., :3, 3], from_matrix(axes), metres * scale)
+
 
 @dataclass(frozen=True, eq=False)
 class Channels:
@@ -187,7 +200,10 @@ class Rig:
         )
 
     def channels_from_clip(self, clip: Clip, origin: Placement, mode: RootMotion) -> Channels:
-        """What to key so that the rig, its object now at `origin`, plays the clip."""
+        """What to key so that the rig, its object at `origin`, plays the clip.
+
+        `origin` is one place, or one for each frame where something carries the object about.
+        """
         if not clip.skeleton.same_joints(self.skeleton):
             raise UserError(_difference(clip.skeleton, self.skeleton))
         if mode is RootMotion.ROOT and self.controls.root == 0:
@@ -200,12 +216,13 @@ class Rig:
         if self._stem is not None:
             return self._spread(clip, self._stem, origin, mode)
         positions, turns = kinematics.pose(clip)
-        travel = self._travel(positions[:, 0], turns[:, 0], origin)
-        carried = {0: travel @ origin if mode is RootMotion.OBJECT else origin}
+        start = origin.first
+        travel = self._travel(positions[:, 0], turns[:, 0], start)
+        carried = {0: travel @ start if mode is RootMotion.OBJECT else origin}
         if mode is RootMotion.ROOT:
             tree, root = self.controls.tree, self.controls.root
             rest = Placement(tree.rest_heads[root], tree.rest_rotations[root])
-            carried[root] = travel @ origin @ rest
+            carried[root] = travel @ start @ rest
         return self._pose_controls(positions, turns, carried)
 
     def _spread(self, clip: Clip, stem: Rig, origin: Placement, mode: RootMotion) -> Channels:
