@@ -16,6 +16,7 @@ from bpy.props import BoolProperty, FloatProperty, StringProperty
 from bpy.types import Context, Event, Operator, Text
 
 from ...backend.errors import UserError
+from ...backend.runtime import job_folder
 from ...backend.runtime.job_folder import Status
 from .. import clip_list, environment, jobs, settings
 from ..jobs import Jobs
@@ -245,7 +246,8 @@ class LIMBER_OT_show_report(JobOperator, Operator):
         if bpy.app.background:
             print(report)
         else:
-            show_text(context, as_text(f"Report {folder.name}", report))
+            label = job_folder.read_spec(folder).label or folder.name
+            show_text(context, as_text(f"Report {label}", report))
 
 
 class LIMBER_OT_open_job_folder(JobOperator, Operator):
@@ -287,7 +289,7 @@ def show_text(context: Context, text: Text) -> None:
         area.ui_type = 'TEXT_EDITOR'
     space = area.spaces.active
     space.text, space.top = text, 0
-    space.show_word_wrap = False
+    space.show_word_wrap = space.show_syntax_highlight = False
 
 
 CLASSES = (

@@ -93,8 +93,8 @@ def _draw_progress(layout: UILayout, status: Status) -> None:
     if status.state != "stopping":
         row.operator("limber.cancel_job", text="", icon='X').job = status.folder.name
     column = layout.column(align=True)
-    if progress.figure:
-        column.label(text=progress.figure)
+    for line in filter(None, progress.figure.split(", ")):
+        column.label(text=line)
     if progress.seconds_left is not None:
         column.label(text=f"{duration(progress.seconds_left)} left")
 
