@@ -90,10 +90,12 @@ def _set_frame(scene: bpy.types.Scene, frame: float) -> None:
 
 
 def _points(scene: bpy.types.Scene, armature: bpy.types.Object, frame: float) -> Points:
-    """World positions `(2 × bones, 3)` of both ends of the posed bones."""
+    """World positions `(2 × bones, 3)` of both ends of the posed bones: those that deform the body,
+    if any do, because controls may stay far behind it."""
     _set_frame(scene, frame)
-    world = armature.matrix_world
-    return np.array([world @ end for bone in armature.pose.bones for end in (bone.head, bone.tail)])
+    world, bones = armature.matrix_world, armature.pose.bones
+    shown = [bone for bone in bones if bone.bone.use_deform] or bones
+    return np.array([world @ end for bone in shown for end in (bone.head, bone.tail)])
 
 
 def _aims(poses: Sequence[Points], view: float, still: bool) -> tuple[list[Points], float]:
