@@ -168,7 +168,8 @@ def _planning(
         moving = [_curves(obj, rig, track, keys) for track, keys in zip(tracks, thinned)]
     else:
         moving = [_curves(obj, rig, track, _columns(track.values)) for track in tracks]
-    return [*moving, *_held(obj, rig, moving, settings), *_switched(obj, rig, settings)]
+    keyed = [*moving, *_held(obj, rig, moving, settings)]
+    return [*keyed, *_switched(obj, rig, keyed, settings)]
 
 
 def _columns(values: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -280,13 +281,16 @@ def _animated(obj: Object) -> set[tuple[str, str]]:
     }
 
 
-def _switched(obj: Object, rig: Rig, settings: BakeSettings) -> Iterator[_Curves]:
+def _switched(
+    obj: Object, rig: Rig, keyed: list[_Curves], settings: BakeSettings
+) -> Iterator[_Curves]:
     """Keys for what must be switched, so that the rig follows the keyed bones."""
+    done = {curves.path for curves in keyed}
     driven = {curve.data_path for curve in drivers(obj)}
     baked = set(_baked(rig, settings).values())
     for switch in profile_of(obj).switches(obj):
         path, value = switch.path, switch.value
-        if rig.controls.tree is rig.bones and not _concerns(obj, switch, baked):
+        if path in done or (rig.controls.tree is rig.bones and not _concerns(obj, switch, baked)):
             continue
         if path in driven and path.endswith(".influence"):  # the driver would overrule the key
             path, value = path.removesuffix("influence") + "mute", 1.0
