@@ -57,7 +57,7 @@ def carrier(obj: Object, rig: Rig, source: Source) -> RootMotion:
         for name, channel in (
             split_path(curve.data_path) for curve in compat.curves(source.action, source.slot)
         )
-        if channel.startswith(("location", "rotation"))
+        if channel == "location"
     }
     if "" in moved:
         return RootMotion.OBJECT

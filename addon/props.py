@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bpy
+from bpy.app.handlers import persistent
 from bpy.props import (
     BoolProperty,
     CollectionProperty,
@@ -381,12 +382,27 @@ class SceneSettings(PropertyGroup):
 CLASSES = (BoneName, ClipEntry, RigSettings, BakePanelSettings, Flaw, MotionReport, SceneSettings)
 
 
+@persistent
+def _keep_overrides(*_: object) -> None:
+    """Gives the originals of overridden characters settings too, before a file is saved.
+
+    Blender 5.0 loses the settings of an override whose linked original has none.
+    """
+    for obj in bpy.data.objects:
+        if obj.type == 'ARMATURE' and obj.override_library is not None:
+            original = obj.override_library.reference
+            if original is not None:
+                original.limber.clip_index = original.limber.clip_index
+
+
 def register() -> None:
+    bpy.app.handlers.save_pre.append(_keep_overrides)
     Object.limber = PointerProperty(type=RigSettings, name="Limber", override=_KEPT)
     bpy.types.Scene.limber = PointerProperty(type=SceneSettings, name="Limber")
 
 
 def unregister() -> None:
+    bpy.app.handlers.save_pre.remove(_keep_overrides)
     del bpy.types.Scene.limber
     del Object.limber
     guesses.forget()
