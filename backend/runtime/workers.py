@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
@@ -29,6 +30,8 @@ WorkerFunction = Callable[[Message, Message, np.random.Generator], Message]
 
 _AHEAD = 4
 """Items in hand for each worker: enough to keep all busy, few enough to keep memory small."""
+_KNOCK = 10.0
+"""Seconds within which a Ray cluster must answer."""
 # One thread each: workers do not fight for cores, and sums do not depend on how many there are.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -185,7 +188,10 @@ def _result(reply: Reply) -> Message:
 
 
 class RayWorkers(Workers):
-    """Tasks on Ray: one that it starts here, or a cluster that is there already."""
+    """Tasks on Ray: one that it starts here, or a cluster that is there already.
+
+    Ray pickles what it sends between its own processes and talks over ports; nothing else does.
+    """
 
     def __init__(self, count: int, address: str) -> None:
         try:
@@ -201,9 +207,12 @@ class RayWorkers(Workers):
             if address == "local"
             else {"address": address, "runtime_env": {"py_modules": [str(FOLDER / "backend")]}}
         )
+        # Unless told otherwise, Ray would report to its makers.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
+            _knock(address)
             self._ray.init(log_to_driver=False, configure_logging=False, **start)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise UserError(
                 f"Ray at {address} cannot be reached ({error}); check the address."
             ) from error
@@ -241,3 +250,10 @@ class RayWorkers(Workers):
                 raise UserError(str(error.cause)) from error
             raise WorkerBug(f"{type(error.cause).__name__}: {error.cause}") from error
         return result
+
+
+def _knock(address: str) -> None:
+    """Raises at once where nobody answers, which Ray itself takes minutes to notice."""
+    host, _, port = address.rpartition("/")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _KNOCK).close()

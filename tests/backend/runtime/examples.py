@@ -112,6 +112,11 @@ def scaled_noise(common: Message, item: Message, rng: np.random.Generator) -> Me
     return Message({"name": item.values["name"], "pid": os.getpid()}, {"value": value})
 
 
+def double(common: Message, item: Message, rng: np.random.Generator) -> Message:
+    """A worker's function with much to send back."""
+    return Message({}, {"x": 2 * item.arrays["x"]})
+
+
 def die_once(common: Message, item: Message, rng: np.random.Generator) -> Message:
     """Kills its own process the first time that the item asks for it."""
     mark = Path(item.values["mark"])
