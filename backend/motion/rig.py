@@ -125,7 +125,6 @@ class Controls:
     rolls: tuple[int, ...] = ()
     """For each bone the joint that says how it is turned about its joint's direction; `joints` if
     empty."""
-
     mixes: tuple[Mix, ...] = ()
     """Bones between two controls that carry others, after these in the tree."""
 
@@ -316,21 +315,21 @@ class Rig:
     def _turned(self, controls: NDArray[np.int64], turns: Array) -> Array:
         """World rotations `(frames, controls, 4)` of controls that turn with joints.
 
-        Each is turned as its roll's joint is, then swung to where its own joint points, about an
-        axis square to both: as a knee bends.
+        Each is turned as its roll's joint is, then swung until it points to that as its own joint
+        does, about an axis square to the roll's bone: as a knee bends.
         """
-        rests = self.bones.rest_rotations[list(self.joint_bones)]
+        rows = list(self.joint_bones)
+        heads, rests = self.bones.rest_heads[rows], self.bones.rest_rotations[rows]
         joint = np.asarray(self.controls.joints)[controls]
         roll = np.asarray(self.controls.rolls)[controls]
         since_rest = multiply(turns[:, roll], conjugate(rests[roll]))
         rotations = multiply(since_rest, self.controls.tree.rest_rotations[controls])
         swung = np.flatnonzero(roll != joint)
-        along = np.array([0.0, 1.0, 0.0])  # a bone's own direction in Blender
-        swing = _hinge(
-            rotate(since_rest[:, swung], rotate(rests[joint[swung]], along)),
-            rotate(turns[:, joint[swung]], along),
-            rotate(turns[:, roll[swung]], along),
-        )
+        joint, roll = joint[swung], roll[swung]
+        along = heads[roll] - heads[joint]
+        own = multiply(turns[:, joint], conjugate(rests[joint]))
+        beside = rotate(turns[:, roll], np.array([0.0, 1.0, 0.0]))  # where Blender's bones point
+        swing = _hinge(rotate(since_rest[:, swung], along), rotate(own, along), beside)
         rotations[:, swung] = multiply(swing, rotations[:, swung])
         return rotations
 
