@@ -119,7 +119,9 @@ def warnings(obj: Object, rig: Rig, source: Source) -> list[str]:
         names = [name or obj.name for name in scaled]
         found.append(f"{_listed(names)} scale keys, which clips leave out.")
     if missing:
-        found.append(f"{len(missing)} keyed bones are not in this rig, such as {min(missing)}.")
+        several = f"{len(missing)} keyed bones are not in this rig, such as {min(missing)}."
+        one = f"1 keyed bone is not in this rig: {min(missing)}."
+        found.append(several if len(missing) > 1 else one)
     if not keyed:
         found.append("No bone of this rig is keyed.")
     if source.end <= source.start:

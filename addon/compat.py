@@ -64,19 +64,11 @@ def curves(action: Action, slot: Any) -> list[FCurve]:
 
 
 def playing_curves(action: Action, slot: Any) -> list[FCurve]:
-    """The curves of one slot that have an effect: neither muted, by group or alone, nor empty."""
-    found = []
-    for bag in _bags(action, slot):
-        muted = {group.name for group in bag.groups if group.mute}
-        for curve in bag.fcurves:
-            if curve.mute or curve.is_empty or (muted and _group_name(curve) in muted):
-                continue
-            found.append(curve)
-    return found
-
-
-def _group_name(curve: FCurve) -> str:
-    return curve.group.name if curve.group is not None else ""
+    """The curves of one slot that have an effect: those that are neither muted nor empty."""
+    found = [curve for curve in curves(action, slot) if not (curve.mute or curve.is_empty)]
+    if HAS_SLOTS:  # from then on Blender plays curves whose group is muted
+        return found
+    return [curve for curve in found if curve.group is None or not curve.group.mute]
 
 
 def _bags(action: Action, slot: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import bpy
 import numpy as np
 from bpy.types import Context, Object
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...backend.errors import UserError
@@ -135,6 +135,8 @@ def _delta(obj: Object) -> Placement:
     """Delta transforms: the location adds to the own one, the rotation turns after it."""
     if obj.rotation_mode == 'QUATERNION':
         turn = obj.delta_rotation_quaternion
+    elif obj.rotation_mode == 'AXIS_ANGLE':
+        turn = Quaternion()  # Blender shows no delta for it
     else:
         turn = obj.delta_rotation_euler.to_quaternion()
     return Placement(np.array(obj.delta_location), np.array(turn))

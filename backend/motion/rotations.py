@@ -11,6 +11,7 @@ Array = NDArray[np.float64]
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
+HALF_TURN = np.array([0.0, 1.0, 0.0, 0.0])
 _TINY = 1e-12
 _LOCKED = 1e-7
 """Cosine of the middle Euler angle below which the other two turn about the same axis."""
@@ -267,9 +268,16 @@ def to_axis_angle_continuous(q: Array) -> tuple[Array, Array]:
 
 
 def from_channel(values: Array, mode: str) -> Array:
-    """Rotations of Blender's channels in a rotation mode: quaternions, axis-angle or Euler."""
+    """Rotations of Blender's channels in a rotation mode: quaternions, axis-angle or Euler.
+
+    Like Blender, takes a quaternion of no length for half a turn about X.
+    """
     if mode == "QUATERNION":
-        return normalize(values)
+        nothing = ~values.any(axis=-1)
+        found = normalize(values)
+        if nothing.any():
+            found[nothing] = HALF_TURN
+        return found
     if mode == "AXIS_ANGLE":
         return from_axis_angle(values[..., 1:], values[..., 0])
     return from_euler(values, mode)

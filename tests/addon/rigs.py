@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import bpy
 import numpy as np
 from bpy.types import Action, Object
@@ -136,3 +139,49 @@ def _curves_of(action: Action) -> list:
     if hasattr(action, "fcurves"):
         return list(action.fcurves)
     return list(action.layers[0].strips[0].channelbags[0].fcurves)
+
+
+@contextlib.contextmanager
+def count_frame_changes() -> Iterator[list[int]]:
+    """The frames that are set meanwhile."""
+    changes: list[int] = []
+
+    def note(scene: bpy.types.Scene, *_: object) -> None:
+        changes.append(scene.frame_current)
+
+    bpy.app.handlers.frame_change_pre.append(note)
+    try:
+        yield changes
+    finally:
+        bpy.app.handlers.frame_change_pre.remove(note)
+
+
+def curves_of(action: Action) -> dict[tuple[str, int], object]:
+    """All curves of the only slot of an Action, by data path and index."""
+    return {(curve.data_path, curve.array_index): curve for curve in _curves_of(action)}
+
+
+def make_empty(name: str, parent: Object | None = None) -> Object:
+    empty = bpy.data.objects.new(name, None)
+    bpy.context.scene.collection.objects.link(empty)
+    empty.parent = parent
+    return empty
+
+
+def contents(action: Action) -> list:
+    """Every number that an Action holds, to see whether it was changed."""
+    bags = [action] if hasattr(action, "fcurves") else action.layers[0].strips[0].channelbags
+    found = [action.name, tuple(action.frame_range), action.use_cyclic, action.use_frame_range]
+    for curve in (curve for bag in bags for curve in bag.fcurves):
+        found += [curve.data_path, curve.array_index, curve.mute, curve.extrapolation]
+        found.append(curve.group.name if curve.group else "")
+        found += [modifier.type for modifier in curve.modifiers]
+        for name, width in (("co", 2), ("handle_left", 2), ("handle_right", 2)):
+            values = np.empty(width * len(curve.keyframe_points), dtype=np.float32)
+            curve.keyframe_points.foreach_get(name, values)
+            found.append(values.tobytes())
+        for name in ("interpolation", "handle_left_type", "handle_right_type", "easing"):
+            numbers = np.empty(len(curve.keyframe_points), dtype=np.int32)
+            curve.keyframe_points.foreach_get(name, numbers)
+            found.append(numbers.tobytes())
+    return found
