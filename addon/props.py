@@ -258,14 +258,13 @@ class BakeOptions:
     use_range: BoolProperty(name="Range", description="Bake only a part of the clip", default=False)
     first: IntProperty(
         name="First",
-        description="First frame of the part to bake, counted from 1",
+        description="First of the clip's own frames to bake, counted from 1",
         min=1,
         default=1,
     )
     last: IntProperty(
         name="Last",
-        description="Last frame of the part to bake, counted from 1; frames past the clip's end "
-        "are not there to bake",
+        description="Last of the clip's own frames to bake, counted from 1, or its end",
         min=1,
         default=100,
     )

@@ -13,11 +13,20 @@ from bpy.types import Action, Context, Event, Operator
 from ...backend.errors import UserError
 from .. import bake_from
 from ..clip_list import require_own
-from ..props import BakeOptions
+from ..props import BakeOptions, BakePanelSettings
 from ..rig import require_rig
 from ..work import WorkOperator
 from .base import NeedsRig
 from .clips import require_active
+
+
+def fill_in(operator: Any, panel: BakePanelSettings) -> None:
+    """Gives an operator the panel's settings, except those that it was given already."""
+    for setting in operator.properties.bl_rna.properties:
+        name = setting.identifier
+        known = name in panel.bl_rna.properties and name != "rna_type"
+        if known and not operator.properties.is_property_set(name):
+            setattr(operator, name, getattr(panel, name))
 
 
 class _BakeOperator(NeedsRig, WorkOperator, BakeOptions):
@@ -30,11 +39,8 @@ class _BakeOperator(NeedsRig, WorkOperator, BakeOptions):
         require_own(require_rig(context))
 
     def invoke(self: Any, context: Context, event: Event) -> set[str]:
-        """A button bakes with the panel's settings, except those that were given to it."""
-        panel = context.scene.limber.bake
-        for name in BakeOptions.__annotations__:
-            if not self.properties.is_property_set(name):
-                setattr(self, name, getattr(panel, name))
+        # A button bakes with the panel's settings; a script just with what it is given.
+        fill_in(self, context.scene.limber.bake)
         return WorkOperator.invoke(self, context, event)
 
     def finish(self: Any, context: Context, result: list[Action]) -> None:
@@ -77,13 +83,6 @@ Action unless asked otherwise"""
     clip: StringProperty(
         name="Clip", description="Name of the clip in the file; all of its clips if this is empty"
     )
-
-    def invoke(self, context: Context, event: Event) -> set[str]:
-        panel = context.scene.limber.bake
-        for name in ("filepath", "clip"):
-            if not self.properties.is_property_set(name):
-                setattr(self, name, getattr(panel, name))
-        return super().invoke(context, event)
 
     def start(self, context: Context) -> Generator[float, None, list[Action]]:
         if not self.filepath:
