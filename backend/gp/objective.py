@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -141,6 +142,20 @@ class Predictor:
             block.flat[:: len(block) + 1] -= gamma * column.sum()
             bent.append(block)
         return bent[0], -2.0 * (at.rows[1:] @ at.solved[1:].T + bent[1])
+
+    @cached_property
+    def _own(self) -> tuple[Array, Array, Array]:
+        """At the active points: scaled predictions `(M, D)`, 1 / 2σ² and all of L_IK without y."""
+        f, variance = self.many(self.x)
+        squares = np.einsum("mq,mq->m", self.x, self.x)
+        rest = 0.5 * (self.dimensions * np.log(variance) + squares)
+        return f * self.scales, 0.5 / variance, rest
+
+    def at_active_points(self, y: Array) -> Array:
+        """L_IK `(M,)` of one feature vector `(D,)` with each of the active points."""
+        scaled, half, rest = self._own
+        apart = scaled - y * self.scales
+        return np.asarray(np.einsum("md,md->m", apart, apart) * half + rest)
 
     def many(self, x: Array) -> tuple[Array, Array]:
         """At points `(N, q)`: f `(N, D)` and σ² `(N,)`."""

@@ -18,6 +18,7 @@ from ..errors import UserError
 from ..motion.clip import Clip
 from ..motion.rotations import (
     Array,
+    angle_between,
     conjugate,
     from_rotation_vector,
     multiply,
@@ -31,6 +32,8 @@ Mask = NDArray[np.bool_]
 
 ORDERS = 3
 """A feature, its velocity and its acceleration."""
+RESTS_WITHIN = np.radians(1.0)
+"""Bones whose resting turns differ by less are the same."""
 HINGE_MOVES = 0.05
 """A joint that spreads by this many radians about one axis is asked whether it is a hinge."""
 HINGE_KEEPS = 1e-3
@@ -100,6 +103,13 @@ class Features:
         """Raises a `UserError` where a rig no longer has the joints that the style learned."""
         mine, theirs = set(self.skeleton.names), set(skeleton.names)
         if self.skeleton.same_joints(skeleton):
+            apart = angle_between(self.skeleton.local_rests, skeleton.local_rests)
+            joint = int(np.argmax(apart))
+            if apart[joint] > RESTS_WITHIN:
+                raise UserError(
+                    f"The bone {skeleton.names[joint]!r} has another rest pose than when this "
+                    "style was trained; train the style again."
+                )
             return
         if gone := sorted(mine - theirs):
             raise UserError(

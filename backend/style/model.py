@@ -20,6 +20,8 @@ from .features import Features
 KIND = "style"
 LEVELS = (0.0, float(np.sqrt(0.5)), 1.0)
 """How much of the original model the three steps of synthesis use: smooth, between, all (§6.2)."""
+DOUBT = 4.0
+"""Variance of a frame before, in units of the model's own noise: it was solved for as well."""
 _ARRAYS = ("mean", "x", "y", "scales", "points", "references", "free", "kernels")
 
 
@@ -74,9 +76,9 @@ class StyleModel:
             kernel = self.smooth.blended(self.kernel, part)
             for moving in (False, True):
                 width = len(self.mean) if moving else self.features.width
-                found[level, moving] = Predictor(
-                    self.x, np.ascontiguousarray(self.y[:, :width]), self.scales[:width], kernel
-                )
+                scales = _less_sure(self.scales, self.features.width)[:width]
+                y = np.ascontiguousarray(self.y[:, :width])
+                found[level, moving] = Predictor(self.x, y, scales, kernel)
         return found
 
     def pose_rotations(self, features: Array) -> Array:
@@ -121,6 +123,17 @@ class StyleModel:
             return _from(content.meta, {name: content.arrays[name] for name in _ARRAYS})
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UserError(f"The style in {path.name} is damaged; train it again.") from error
+
+
+def _less_sure(scales: Array, width: int) -> Array:
+    """Scales `(3 width,)` for frames after frames that are estimates themselves.
+
+    A velocity is then off by as much as the frame before, an acceleration by √(2² + 1) times that;
+    with the learned scales alone, motions would drift from the handles' pose without end.
+    """
+    pose, velocity, acceleration = (1.0 / scales.reshape(3, width)) ** 2
+    velocity, acceleration = velocity + DOUBT * pose, acceleration + 5.0 * DOUBT * pose
+    return np.asarray(1.0 / np.sqrt(np.concatenate([pose, velocity, acceleration])))
 
 
 def _from(meta: dict[str, Any], arrays: dict[str, Any]) -> StyleModel:

@@ -95,7 +95,7 @@ def draw_map(session: Session, request: Request) -> Message:
     live, values = _live(session, request), request.values
     chart = live.maps[int(values.get("style", 0))]
     size = min(max(int(values.get("size", 128)), 8), 1024)
-    arrays = {
+    arrays: dict[str, Any] = {
         "picture": chart.picture(size).astype(np.float32),
         "points": chart.drop(chart.model.points),
         "active": chart.drop(chart.model.x),

@@ -201,7 +201,7 @@ class Solver:
         else:
             for term in self.terms:
                 term.level = 2
-            state, total = self._descend(self._state.copy(), WARM_STEPS, done=WARM_DONE)
+            state, total = self._descend(self._hopped(), WARM_STEPS, done=WARM_DONE)
         state, total = self._project(state, total, latents is not None)
         self._state, self._fresh = state, False
         if previous:
@@ -343,6 +343,25 @@ class Solver:
                 break
             state, total, hard = trial, there, closer
         return state, total
+
+    def _hopped(self) -> _State:
+        """The last state, with latent points moved to where its pose is clearly likelier.
+
+        A drag can lead the pose into another part of the latent space, which a local search
+        would not find; the pose itself stays as it is.
+        """
+        state = self._state.copy()
+        for i, term in enumerate(self.terms):
+            if term.part == 0:
+                continue
+            predictor = term.predictor()
+            y = term.targets(term.pose_features(state.angles, state.matrix[2])[0])
+            costs = predictor.at_active_points(y)
+            best = int(np.argmin(costs))
+            value, _, _ = predictor.l_ik(state.x[i][None], y[None])
+            if costs[best] < value[0] - MARGIN:
+                state.x[i] = predictor.x[best]
+        return state
 
     # Fresh starts.
 
