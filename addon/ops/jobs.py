@@ -115,6 +115,12 @@ The backend does this beside Blender; see the Jobs panel"""
         name="Ground", description="Height of the ground", subtype='DISTANCE', unit='LENGTH'
     )
 
+    @classmethod
+    def require(cls, context: Context) -> None:
+        obj = require_rig(context)
+        if not any(entry.use for entry in obj.limber.clips):
+            clip_list.require_sources(obj)
+
     def start(self, context: Context) -> Generator[float, None, Path]:
         obj = require_rig(context)
         count = len(clip_list.require_sources(obj))

@@ -92,8 +92,10 @@ class Status:
 
 def create(root: Path, spec: Spec, clips: Sequence[Clip] = ()) -> Path:
     """A new job's folder under `root`, complete or not there at all."""
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{spec.kind}-{secrets.token_hex(3)}"
-    return create_at(root / name, spec, clips)
+    # Names tell the order in which jobs were made, also of those of one second.
+    now = time.time()
+    moment = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}{int(now % 1 * 1000):03d}"
+    return create_at(root / f"{moment}-{spec.kind}-{secrets.token_hex(3)}", spec, clips)
 
 
 def create_at(folder: Path, spec: Spec, clips: Sequence[Clip] = ()) -> Path:
