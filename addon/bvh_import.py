@@ -8,6 +8,7 @@ from pathlib import Path
 
 import bpy
 from bpy.types import Action, Context, Object
+from mathutils import Vector
 
 from ..backend.errors import UserError
 from ..backend.motion import bvh
@@ -18,6 +19,11 @@ from . import bake, clip_list, compat
 from .bake import BakeSettings
 from .rig import read_rig, unit
 from .work import aside, part
+
+SHORTEST = 1e-5
+"""Blender deletes bones without length, in its own units."""
+SHORT = 0.01
+"""The length in metres that they get instead."""
 
 
 def importing(
@@ -86,6 +92,8 @@ def _add_bones(data: bpy.types.Armature, skeleton: Skeleton, metres: float) -> N
     for joint, name in enumerate(skeleton.names):
         bone = data.edit_bones.new(name)
         bone.head, bone.tail = heads[joint], tails[joint]
+        if bone.length < SHORTEST:
+            bone.tail = bone.head + Vector((0.0, 0.0, SHORT / metres))
         if skeleton.parents[joint] >= 0:
             bone.parent = bones[skeleton.parents[joint]]
         bones.append(bone)
