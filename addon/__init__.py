@@ -14,6 +14,7 @@ from .ops import environment as environment_operators
 from .ops import jobs as job_operators
 from .ops import rig as rig_operators
 from .ops import session as session_operators
+from .style import props as style_props
 from .ui import backend, preferences
 from .ui import bake as bake_panel
 from .ui import check as check_panel
@@ -22,6 +23,7 @@ from .ui import jobs as jobs_panel  # a plain name would hide addon/jobs.py
 from .ui import rig as rig_panel
 
 MODULES: tuple[ModuleType, ...] = (
+    style_props,
     props,
     session,
     environment_operators,

@@ -17,6 +17,7 @@ from bpy.types import Action, Context, Object, PropertyGroup
 
 from . import clip_list, guesses
 from .rig import PROFILES, unit
+from .style.props import StyleSettings, TrainSettings
 
 _AXES = [
     ("X", "X", ""),
@@ -244,6 +245,7 @@ class RigSettings(PropertyGroup):
     clip_index: IntProperty(
         name="Clip", description="Clip that is active in the list", min=0, override=_KEPT
     )
+    style: PointerProperty(type=StyleSettings, name="Style", override=_KEPT)
 
 
 class BakeOptions:
@@ -376,6 +378,7 @@ class SceneSettings(PropertyGroup):
 
     bake: PointerProperty(type=BakePanelSettings, name="Bake")
     report: PointerProperty(type=MotionReport, name="Report")
+    style_training: PointerProperty(type=TrainSettings, name="Train Style")
 
 
 CLASSES = (BoneName, ClipEntry, RigSettings, BakePanelSettings, Flaw, MotionReport, SceneSettings)

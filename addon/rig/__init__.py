@@ -33,6 +33,7 @@ __all__ = [
     "read_rig",
     "require_rig",
     "unit",
+    "world_metres",
 ]
 
 PROFILES = {profile.key: profile for profile in (RIGIFY, MIXAMO, BVH, DEFORMING, ALL)}
@@ -97,7 +98,7 @@ def placement(obj: Object, rig: Rig, matrices: Matrices | None = None) -> Placem
     Something else may carry it about: then `matrices` `(frames, 4, 4)` are where it is.
     """
     places = np.array(obj.matrix_world) if matrices is None else matrices
-    return replace(Placement.of_matrices(places, _world_metres(obj, rig)), scale=1.0)
+    return replace(Placement.of_matrices(places, world_metres(obj, rig)), scale=1.0)
 
 
 def object_to_world(obj: Object, rig: Rig, local: Placement) -> Placement:
@@ -128,7 +129,7 @@ def parent_space(obj: Object, rig: Rig, matrices: Matrices | None = None) -> Pla
     places = np.array(outer)
     if matrices is not None:
         places = matrices @ np.array(obj.matrix_basis.inverted_safe())
-    return Placement.of_matrices(places, _world_metres(obj, rig))
+    return Placement.of_matrices(places, world_metres(obj, rig))
 
 
 def _delta(obj: Object) -> Placement:
@@ -142,7 +143,7 @@ def _delta(obj: Object) -> Placement:
     return Placement(np.array(obj.delta_location), np.array(turn))
 
 
-def _world_metres(obj: Object, rig: Rig) -> float:
+def world_metres(obj: Object, rig: Rig) -> float:
     """Metres per Blender unit, with the user's correction of the height."""
     return rig.metres / _even_scale(obj, obj.matrix_world)
 
