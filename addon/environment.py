@@ -22,7 +22,7 @@ from pathlib import Path
 from ..backend.errors import UserError
 from ..backend.runtime import processes
 from ..backend.runtime.check import Report, fingerprint, interpreter
-from ..backend.runtime.files import read_json, write_json
+from ..backend.runtime.files import write_json
 from ..backend.runtime.install import current
 from ..backend.runtime.progress import Progress
 from ..backend.runtime.versions import FOLDER
@@ -279,8 +279,7 @@ def _status_of_own(choice: Choice) -> Status:
         path = interpreter(Path(choice.python))
     except UserError as error:
         return Status(None, str(error))
-    data = read_json(choice.root / CHECKED)
-    report = None if data is None else Report.from_json(data)
+    report = Report.load(choice.root / CHECKED)
     if report is None or report.python != str(path) or report.requirements != _needed():
         return Status(None, "This Python has not been checked yet.")
     return Status(report, report.problem)

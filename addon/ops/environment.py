@@ -64,7 +64,12 @@ class ProgramOperator:
             self._program.cancel()
         if event.type != 'TIMER':
             return {'PASS_THROUGH'}
-        if self._program.poll():
+        try:
+            over = self._program.poll()
+        except BaseException:
+            self._leave(context)
+            raise
+        if over:
             self._leave(context)
             return self._conclude(self._program)
         if self._program.progress is not None:

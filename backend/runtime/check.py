@@ -14,6 +14,8 @@ import json
 import re
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +23,9 @@ from typing import Any
 
 from ..errors import UserError
 from . import processes
-from .records import emit, reporting
+from .files import read_json
+from .progress import Cancelled
+from .records import closed_stdin, emit, reporting
 from .versions import FOLDER
 
 OLDEST = (3, 11)
@@ -32,6 +36,8 @@ MODULE = "backend.runtime.check"
 PROBE_SECONDS = 30
 IMPORT_SECONDS = 300
 """Importing torch from a cold or network disk can take minutes."""
+_LOOK_EVERY = 0.1
+"""Seconds between two looks at whether the user has cancelled."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,14 @@ class Report:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Report:
         return Report(**{**data, "missing": tuple(data["missing"])})
+
+    @staticmethod
+    def load(path: Path) -> Report | None:
+        """The report that was kept in a file; None if there is none that this Limber can read."""
+        try:
+            return Report.from_json(read_json(path))
+        except (KeyError, TypeError):
+            return None
 
 
 @dataclass(frozen=True)
@@ -126,10 +140,15 @@ def inspect(requirements: Path = REQUIREMENTS) -> Report:
     return Report(sys.executable, version, packages, tuple(missing), fingerprint(requirements))
 
 
-def check(python: str | Path, requirements: Path = REQUIREMENTS) -> Report:
+def check(
+    python: str | Path,
+    requirements: Path = REQUIREMENTS,
+    cancelled: threading.Event | None = None,
+) -> Report:
     """The report on another Python; a `UserError` where it is none, or too old."""
+    cancelled = cancelled or threading.Event()
     path = interpreter(Path(python))
-    version = _version(path)
+    version = _version(path, cancelled)
     if version < OLDEST:
         raise UserError(
             f"{path} is Python {'.'.join(map(str, version))}; "
@@ -137,12 +156,18 @@ def check(python: str | Path, requirements: Path = REQUIREMENTS) -> Report:
         )
     command = [str(path), "-m", MODULE, "--here", "--requirements", str(requirements)]
     try:
-        out = _run(command, IMPORT_SECONDS)
+        # What packages print while they are imported comes before.
+        found = json.loads(_run(command, IMPORT_SECONDS, cancelled).splitlines()[-1])
     except subprocess.TimeoutExpired:
         raise UserError(
             f"{path} did not finish importing its packages; choose another Python."
         ) from None
-    return Report.from_json({**json.loads(out.splitlines()[-1]), "python": str(path)})
+    except (subprocess.CalledProcessError, ValueError, IndexError) as error:
+        raise UserError(
+            f"{path} fails when it imports its packages ({_failure(error)}); repair them, "
+            "or choose another Python."
+        ) from error
+    return Report.from_json({**found, "python": str(path)})
 
 
 def interpreter(path: Path) -> Path:
@@ -169,34 +194,56 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps(inspect(options.requirements).to_json()))
         return 0
     with reporting() as outcome:
-        emit("report", check(options.python, options.requirements).to_json())
+        report = check(options.python, options.requirements, closed_stdin())
+        emit("report", report.to_json())
     return outcome.code
 
 
-def _version(path: Path) -> tuple[int, ...]:
+def _version(path: Path, cancelled: threading.Event) -> tuple[int, ...]:
     """The version that `path` says it is; anything that is no Python gives a `UserError`."""
     question = "import sys, json; print(json.dumps(list(sys.version_info[:3])))"
     try:
-        numbers = json.loads(_run([str(path), "-c", question], PROBE_SECONDS))
+        numbers = json.loads(_run([str(path), "-c", question], PROBE_SECONDS, cancelled))
         return tuple(int(number) for number in numbers)
     except (OSError, ValueError, TypeError, subprocess.SubprocessError):
         raise UserError(f"{path} is not a Python that runs here; choose another one.") from None
 
 
-def _run(command: list[str], seconds: float) -> str:
+def _run(command: list[str], seconds: float, cancelled: threading.Event) -> str:
     """What a program prints; its failure is a `CalledProcessError`."""
-    return subprocess.run(
+    end = time.monotonic() + seconds
+    with subprocess.Popen(
         command,
         cwd=FOLDER,
         env=processes.environment(),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
-        timeout=seconds,
-        check=True,
         creationflags=processes.NO_WINDOW,
-    ).stdout
+    ) as process:
+        while True:
+            try:
+                out, said = process.communicate(timeout=_LOOK_EVERY)
+                break
+            except subprocess.TimeoutExpired:
+                if cancelled.is_set() or time.monotonic() > end:
+                    process.kill()
+                    if cancelled.is_set():
+                        raise Cancelled from None
+                    raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, out, said)
+    return out
+
+
+def _failure(error: Exception) -> str:
+    """The signal that ended a program or the last line that it wrote."""
+    if isinstance(error, subprocess.CalledProcessError):
+        lines = error.stderr.strip().splitlines()
+        return lines[-1] if lines else processes.last_words(error.returncode, None)
+    return "it does not say what it has"
 
 
 def _lines(requirements: Path) -> list[str]:

@@ -123,6 +123,10 @@ class Client:
         late = f"The backend did not answer within {timeout:g} s; wait, or restart it."
         raise UserError(self._problem or late)
 
+    def await_reply(self, seconds: float) -> bool:
+        """Waits for a reply to poll, so many seconds at most; whether there is one."""
+        return bool(self._arrived) or self._take_in(seconds)
+
     @staticmethod
     def wait(clients: Sequence[Client]) -> None:
         """Until one of them, whose replies have all been polled, has news, be it that it died."""

@@ -3,10 +3,11 @@
     python -m backend.runtime.install make ROOT [--wheels FOLDER]
     python -m backend.runtime.install remove ROOT
 
-Environments are folders `env-1`, `env-2`, … under ROOT. One is made in place, because an
+Environments are folders `env-1-…`, `env-2-…` under ROOT. One is made in place, because an
 environment cannot be moved, and counts from the moment when its `complete.json` is there; then the
 older ones go. Killed at any moment, what worked before still works, and the next run clears away
-the rest. Records go to stdout, pip's own words to ROOT/install.log. Standard library only.
+the rest; no name is used twice, so that nothing still running can write into the new one. Records
+go to stdout, pip's own words to ROOT/install.log. Standard library only.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import os
 import queue
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -33,7 +35,7 @@ from urllib.request import url2pathname
 from ..errors import UserError
 from . import lock, processes
 from .check import REQUIREMENTS, Report, check
-from .files import DiskFull, plain_errors, read_json, write_json
+from .files import DiskFull, plain_errors, write_json
 from .progress import Cancelled, Progress, TimeLeft
 from .records import closed_stdin, emit, emit_progress, reporting
 
@@ -49,6 +51,17 @@ USUAL_MB = {"torch": 190.0, "pybullet": 100.0, "scipy": 36.0, "numpy": 17.0, "tr
 USUAL_CUDA_MB = 220.0
 DOWNLOAD_SHARE = 0.75
 """The part of the progress bar that downloading has, when there is any."""
+_LEASH = """
+import os, runpy, sys, threading
+def end():
+    while os.read(0, 4096):
+        pass
+    os._exit(3)
+threading.Thread(target=end, daemon=True).start()
+del sys.argv[0]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+"""Runs a module for as long as whoever started it lives; pip would go on writing for minutes."""
 
 
 @dataclass
@@ -67,16 +80,19 @@ class Package:
         """Bytes that it takes when installed."""
         if self.wheel is None:
             return UNPACKED * self.size
-        with zipfile.ZipFile(self.wheel) as archive:
-            return float(sum(member.file_size for member in archive.infolist()))
+        try:
+            with zipfile.ZipFile(self.wheel) as archive:
+                return float(sum(member.file_size for member in archive.infolist()))
+        except zipfile.BadZipFile:
+            raise UserError(f"{self.wheel} is damaged; replace it by a whole one.") from None
 
 
 def current(root: Path) -> Report | None:
     """The report of the newest complete environment, as it was when that was made."""
     for folder in reversed(_environments(root)):
-        data = read_json(folder / COMPLETE)
-        if data is not None:
-            return Report.from_json(data)
+        report = Report.load(folder / COMPLETE)
+        if report is not None:
+            return report
     return None
 
 
@@ -100,9 +116,9 @@ def make(
     """
     if wheels is not None:
         _need_wheels(wheels)
-    with plain_errors(root, "written"), _alone(root), (root / "install.log").open("w") as log:
+    with plain_errors(root, "written"), _alone(root), _log(root) as log:
         _clear(root, keep_complete=True)
-        folder = root / f"env-{_next_number(root)}"
+        folder = root / f"env-{_next_number(root)}-{secrets.token_hex(3)}"
         try:
             report = _Making(folder, log, cancelled or threading.Event(), wheels).make(
                 requirements, index
@@ -152,7 +168,7 @@ class _Making:
         self.install(sources)
         emit_progress(Progress(0.97, "Checking", "", None))
         shutil.rmtree(self.temporary, ignore_errors=True)
-        report = check(self.python, requirements)
+        report = check(self.python, requirements, self.cancelled)
         if not report.ready:
             raise UserError(
                 f"The new environment lacks {', '.join(report.missing)}; press Install Backend "
@@ -184,8 +200,15 @@ class _Making:
             "--report",
             str(plan),
             *sources,
+            on_line=self.find,
         )
         return [_planned(item) for item in json.loads(plan.read_text("utf-8"))["install"]]
+
+    def find(self, line: str) -> None:
+        """Tell which package pip is looking for."""
+        match = re.match(r"Collecting ([\w.-]+)", line)
+        if match:
+            emit_progress(Progress(0.03, "Finding packages", match[1]))
 
     def need_room(self) -> None:
         """Say before the work begins that the disk is too small."""
@@ -280,7 +303,7 @@ class _Making:
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         """Run `pip install`; its failure is a `UserError`."""
-        command = [str(self.python), "-m", "pip", "install", "--disable-pip-version-check"]
+        command = [str(self.python), "-c", _LEASH, "pip", "install", "--disable-pip-version-check"]
         command += ["--no-input", "--no-color", "--only-binary", ":all:", *arguments]
         code, said = self.run(command, on_line, on_tick)
         if code:
@@ -296,7 +319,7 @@ class _Making:
         process = subprocess.Popen(
             command,
             env=self.surroundings(),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -309,6 +332,8 @@ class _Making:
         finally:
             process.kill()
             process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
 
     def listen(
         self,
@@ -409,6 +434,10 @@ def _explained(said: str, wheels: Path | None) -> UserError:
     return UserError(f"pip stopped ({errors[0].rstrip('.')}); the whole story is in install.log.")
 
 
+def _log(root: Path) -> IO[str]:
+    return (root / "install.log").open("w", encoding="utf-8")
+
+
 @contextmanager
 def _alone(root: Path) -> Iterator[None]:
     root.mkdir(parents=True, exist_ok=True)
@@ -426,7 +455,7 @@ def _environments(root: Path) -> list[Path]:
 
 
 def _number(folder: Path) -> int:
-    digits = folder.name.partition("-")[2]
+    digits = folder.name.split("-")[1]
     return int(digits) if digits.isdigit() else 0
 
 
