@@ -25,6 +25,7 @@ from ..backend.errors import UserError
 from ..backend.motion.clip import Clip
 from ..backend.motion.rig import RootMotion
 from ..backend.runtime import clip_files, job_folder
+from ..backend.runtime.files import plain_errors
 from ..backend.runtime.job_folder import Spec, Status, Watch
 from . import clip_list, clips, environment, jobs, settings
 from .bake import BakeSettings, bake_clip
@@ -224,12 +225,24 @@ def _open(path: Path | None) -> None:
 
 
 def _save(path: Path) -> None:
-    """Blender itself writes aside, then renames."""
-    place = str(path.absolute())
+    """Writes aside, looks whether all is there, then renames; what was there stays till then.
+
+    Blender 5.0 says that all is well when the disk is full and a compressed file is cut off.
+    """
+    aside = path.absolute().with_name(f".{path.stem}.{os.getpid()}.blend")
     try:
-        _call(bpy.ops.wm.save_as_mainfile, filepath=place, copy=True, check_existing=False)
-    except RuntimeError as error:
-        raise UserError(f"{path} cannot be written ({_reason(error)}).") from error
+        _call(bpy.ops.wm.save_as_mainfile, filepath=str(aside), copy=True, check_existing=False)
+        with contextlib.redirect_stdout(io.StringIO()), bpy.data.libraries.load(str(aside)):
+            pass  # reading what is in it fails where its end is missing
+        with plain_errors(path, "written"):
+            aside.replace(path)
+    except (RuntimeError, OSError) as error:
+        raise UserError(
+            f"{path} cannot be written ({_reason(error)}) and is as it was; "
+            "free some space or choose another folder."
+        ) from error
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _call(operator: Any, **options: Any) -> None:
@@ -238,7 +251,7 @@ def _call(operator: Any, **options: Any) -> None:
         operator(**options)
 
 
-def _reason(error: RuntimeError) -> str:
+def _reason(error: Exception) -> str:
     return str(error).strip().removeprefix("Error: ").split("\n")[0]
 
 

@@ -10,14 +10,12 @@ from ...backend.runtime.progress import duration
 from .. import environment, session
 from ..ops.environment import Work
 from ..settings import choice, preferences
+from .sidebar import Sidebar
 from .text import draw_text
 
 
-class LIMBER_PT_backend(Panel):
+class LIMBER_PT_backend(Sidebar, Panel):
     bl_label = "Backend"
-    bl_space_type = 'VIEW_3D'
-    bl_region_type = 'UI'
-    bl_category = "Limber"
     bl_order = 100
 
     def draw(self, context: Context) -> None:

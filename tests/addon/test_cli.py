@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -275,6 +277,25 @@ def test_output_that_cannot_be_written(limber: Command, small: Path, tmp_path: P
     limber.json("clips", small, "--save", motion)
     target = tmp_path / "no" / "folder" / "out.blend"
     assert "cannot be written" in limber.error("bake", small, motion, "--output", target)
+
+
+def test_full_disk_leaves_the_file_as_it_was(limber: Command, small: Path, tmp_path: Path) -> None:
+    motion = tmp_path / "walk.bvh"
+    limber.json("clips", small, "--save", motion)
+    before = small.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        error = limber.error("bake", small, motion, "--save")
+        target = tmp_path / "clips.limber"
+        assert "disk is full" in limber.error("clips", small, "--save", target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert "cannot be written" in error and "free some space" in error
+    assert small.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.blend", "walk.bvh"]
 
 
 def test_install_backend_uses_a_python_that_fits(limber: Command, tmp_path: Path) -> None:
