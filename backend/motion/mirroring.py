@@ -22,6 +22,7 @@ _PATTERNS = (
     re.compile(r"(?P<side>^right|right$)", re.I),  # RightHand, hand right
     re.compile(r"(?P<side>^left|left$)", re.I),
     re.compile(r"(?<=[._\- ])(?P<side>l|r|left|right)(?=[._\- ])", re.I),  # Bip01 L Hand, DEF-l.arm
+    re.compile(r"(?<=_)(?P<side>Left|Right)(?=[A-Z])"),  # mixamorig_LeftHand
     re.compile(r"^(?P<side>[LR])(?=[A-Z][a-z])"),  # LHipJoint
     re.compile(r"^(?P<side>[lr])(?=[A-Z])"),  # lFoot
     re.compile(r"(?<=[a-z0-9])(?P<side>[LR])$"),  # FootL

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import bpy
 import numpy as np
 from bl_ext.user_default.limber.addon import bake, clips
 from bl_ext.user_default.limber.backend.motion import kinematics
@@ -13,6 +16,53 @@ from rigs import joint_matrices
 
 NEAR, TURN = 1e-4, np.radians(0.01)
 """What a round trip may be off: 0.1 mm and 0.01 degrees."""
+
+
+BVH_JOINTS = """HIERARCHY
+ROOT Hips
+{
+  OFFSET 0 90 0
+  CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation
+  JOINT LeftUpLeg
+  {
+    OFFSET 9 0 0
+    CHANNELS 3 Zrotation Xrotation Yrotation
+    JOINT LeftFoot
+    {
+      OFFSET 0 -80 2
+      CHANNELS 3 Zrotation Xrotation Yrotation
+      End Site
+      {
+        OFFSET 0 -9 14
+      }
+    }
+  }
+  JOINT RightUpLeg
+  {
+    OFFSET -9 0 0
+    CHANNELS 3 Zrotation Xrotation Yrotation
+    JOINT RightFoot
+    {
+      OFFSET 0 -80 2
+      CHANNELS 3 Zrotation Xrotation Yrotation
+      End Site
+      {
+        OFFSET 0 -9 14
+      }
+    }
+  }
+  JOINT Spine
+  {
+    OFFSET 0 20 -1
+    CHANNELS 3 Yrotation Xrotation Zrotation
+    End Site
+    {
+      OFFSET 0 45 0
+    }
+  }
+}
+"""
+"""A walker of six joints in centimetres, Y up, facing Z."""
 
 
 def assert_near(here: np.ndarray, there: np.ndarray, turned: np.ndarray, also: np.ndarray) -> None:
@@ -42,3 +92,17 @@ def round_trip(obj: Object, action: Action, mode=RootMotion.HIPS, **settings) ->
     assert_same(clip, again)
     assert_plays(obj, again, 5)
     return baked
+
+
+def write_bvh(path: Path, rows: np.ndarray) -> Path:
+    """A BVH file of `BVH_JOINTS` with the channels `(frames, 21)`."""
+    lines = "\n".join(" ".join(map(str, row)) for row in rows)
+    path.write_text(f"{BVH_JOINTS}MOTION\nFrames: {len(rows)}\nFrame Time: 0.0333333\n{lines}\n")
+    return path
+
+
+def imported(path: Path, scale: float, **options) -> tuple[Object, Action]:
+    """The armature and the Action that Blender makes of a BVH file."""
+    bpy.ops.import_anim.bvh(filepath=str(path), global_scale=scale, **options)
+    obj = bpy.context.object
+    return obj, obj.animation_data.action
