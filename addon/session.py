@@ -116,10 +116,20 @@ def post(
     ticket = _connected().post(name, values, arrays, channel=channel)
     _waiting[ticket] = then or _ignore
     _begin(_fetch)
-    while bpy.app.background and ticket in _waiting:
-        pump()
-        time.sleep(_BUSY / 10)
+    while bpy.app.background and not wait(ticket, _IDLE):
+        continue
     return ticket
+
+
+def wait(ticket: int, seconds: float) -> bool:
+    """Hands out replies until that of `ticket` is among them; whether it came in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        pump()
+        left = deadline - time.monotonic()
+        if ticket not in _waiting or _client is None or left <= 0.0:
+            return ticket not in _waiting
+        _client.await_reply(left)
 
 
 def pump() -> None:

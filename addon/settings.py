@@ -40,6 +40,11 @@ def jobs_folder() -> Path:
     return Path(bpy.utils.extension_path_user(PACKAGE, path="jobs"))
 
 
+def styles_folder() -> Path:
+    """Where trained styles are kept; they outlast updates of Limber."""
+    return Path(bpy.utils.extension_path_user(PACKAGE, path="styles"))
+
+
 def session_log() -> Path:
     """What the live session prints."""
     return Path(bpy.utils.extension_path_user(PACKAGE, path="logs")) / "session.log"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import bpy
@@ -25,6 +26,7 @@ __all__ = [
     'PROFILES',
     "Profile",
     "Switch",
+    "handled_by",
     "object_from_world",
     "object_to_world",
     "parent_space",
@@ -44,10 +46,11 @@ Matrices = NDArray[np.float64]
 
 
 def require_rig(context: Context) -> Object:
-    """The armature that the user means: the active one, or the one that the active mesh is on."""
+    """The armature that the user means: the active one, or the one of the active mesh or handle."""
     active = context.view_layer.objects.active
     if active is not None and active.type != 'ARMATURE':
-        active = active.find_armature() or active
+        handled = handled_by(active, context.view_layer.objects)
+        active = active.find_armature() or handled or active
     if active is not None and active.type == 'ARMATURE':
         return active
     armatures = [obj for obj in context.view_layer.objects if obj.type == 'ARMATURE']
@@ -56,6 +59,14 @@ def require_rig(context: Context) -> Object:
     if not armatures:
         raise UserError("There is no armature in this scene; open or add a rigged character.")
     raise UserError("Select the armature of the character that you want to work on.")
+
+
+def handled_by(target: Object, objects: Iterable[Object]) -> Object | None:
+    """The one of the objects that is a character with `target` as a handle."""
+    for obj in objects:
+        if obj.type == 'ARMATURE' and any(e.target == target for e in obj.limber.style.handles):
+            return obj
+    return None
 
 
 def profile_of(obj: Object) -> Profile:

@@ -20,7 +20,7 @@ from ...backend.motion.rig import Rig
 from ...backend.motion.rotations import conjugate, rotate
 from ...backend.style.handles import Handle, Solid
 from .. import compat
-from ..rig import read_rig, world_metres
+from ..rig import handled_by, read_rig, world_metres
 from . import targets
 
 if TYPE_CHECKING:  # props.py needs this file
@@ -133,7 +133,7 @@ def remove(obj: Object, index: int) -> None:
     settings.handles.remove(index)
     settings.handle_index = max(0, min(settings.handle_index, len(settings.handles) - 1))
     made = target is not None and any(c.name == COLLECTION for c in target.users_collection)
-    if made and target.library is None and owner(target, bpy.data.objects) is None:
+    if made and target.library is None and handled_by(target, bpy.data.objects) is None:
         bpy.data.objects.remove(target)
 
 
@@ -155,14 +155,6 @@ def active(obj: Object) -> HandleEntry | None:
     settings = obj.limber.style
     index = settings.handle_index
     return settings.handles[index] if index < len(settings.handles) else None
-
-
-def owner(target: Object, objects: Iterable[Object]) -> Object | None:
-    """The character that an object is a handle of."""
-    for obj in objects:
-        if obj.type == 'ARMATURE' and any(e.target == target for e in obj.limber.style.handles):
-            return obj
-    return None
 
 
 def title(entry: HandleEntry) -> str:

@@ -121,7 +121,7 @@ class HandleEntry(PropertyGroup):
     )
     hard: BoolProperty(
         name="Hard",
-        description="Must be met wherever that is possible; a soft one gives way to the style a bit",
+        description="Must be met wherever possible; soft ones give way to the style a little",
         default=False,
         override=_KEPT,
     )

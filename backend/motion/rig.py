@@ -7,6 +7,8 @@ them from an armature and does no mathematics itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -165,15 +167,15 @@ class Rig:
             channels.placement, channels.rotations[:, chain], channels.translations[:, chain]
         )
         hips = stem.clip_from_channels(below, fps, label, loop)
-        joints = list(self.joint_bones)
-        rotations = channels.rotations[:, joints]
+        joints, others = _rows(self.joint_bones), _rows(self.joint_bones[1:])
+        rotations = continuous(channels.rotations[:, joints])
         rotations[:, 0] = hips.rotations[:, 0]
-        translations = channels.translations[:, joints]
-        translations[:, 0] = 0.0
-        moved = translations if np.abs(translations).max() >= kinematics.RIGID_WITHIN else None
-        return Clip(
-            self.skeleton, fps, hips.root_positions, continuous(rotations), moved, loop, label
-        )
+        moved = None
+        apart = channels.translations[:, others]
+        if max(apart.max(), -apart.min()) >= kinematics.RIGID_WITHIN:
+            moved = channels.translations[:, joints].copy()
+            moved[:, 0] = 0.0
+        return Clip(self.skeleton, fps, hips.root_positions, rotations, moved, loop, label)
 
     def clip_from_matrices(
         self, objects: Array, bones: Array, fps: float, label: str, loop: bool
@@ -198,10 +200,17 @@ class Rig:
             self.skeleton, fps, positions[:, 0], continuous(rotations), translations, loop, label
         )
 
-    def channels_from_clip(self, clip: Clip, origin: Placement, mode: RootMotion) -> Channels:
+    def channels_from_clip(
+        self,
+        clip: Clip,
+        origin: Placement,
+        mode: RootMotion,
+        held: Mapping[str, Placement] | None = None,
+    ) -> Channels:
         """What to key so that the rig, its object at `origin`, plays the clip.
 
         `origin` is one place, or one for each frame where something carries the object about.
+        `held` are controls above the hips that stay at a place in the world instead of at rest.
         """
         if not clip.skeleton.same_joints(self.skeleton):
             raise UserError(_difference(clip.skeleton, self.skeleton))
@@ -213,7 +222,7 @@ class Rig:
         if mode is RootMotion.IN_PLACE:
             clip = replace(clip, root_positions=_without_travel(clip.root_positions))
         if self._stem is not None:
-            return self._spread(clip, self._stem, origin, mode)
+            return self._spread(clip, self._stem, origin, mode, held)
         positions, turns = kinematics.pose(clip)
         start = origin.first
         travel = self._travel(positions[:, 0], turns[:, 0], start)
@@ -222,12 +231,21 @@ class Rig:
             tree, root = self.controls.tree, self.controls.root
             rest = Placement(tree.rest_heads[root], tree.rest_rotations[root])
             carried[root] = travel @ start @ rest
+        for name, place in (held or {}).items():
+            carried[self.controls.tree.index(name)] = place
         return self._pose_controls(positions, turns, carried)
 
-    def _spread(self, clip: Clip, stem: Rig, origin: Placement, mode: RootMotion) -> Channels:
+    def _spread(
+        self,
+        clip: Clip,
+        stem: Rig,
+        origin: Placement,
+        mode: RootMotion,
+        held: Mapping[str, Placement] | None,
+    ) -> Channels:
         """As `channels_from_clip` where joints hang on joints: only the hips need the world."""
         hips = Clip(stem.skeleton, clip.fps, clip.root_positions, clip.rotations[:, :1])
-        below = stem.channels_from_clip(hips, origin, mode)
+        below = stem.channels_from_clip(hips, origin, mode, held)
         chain = [self.bones.index(name) for name in stem.bones.names]
         joints = list(self.joint_bones)
         rotations = np.empty((clip.frames, len(self.bones), 4))
@@ -357,6 +375,13 @@ def _hinge(start: Array, end: Array, beside: Array) -> Array:
         return np.asarray(v - np.sum(v * axis, axis=-1, keepdims=True) * axis)
 
     return between(flat(start), flat(end))
+
+
+def _rows(indices: Sequence[int]) -> slice | list[int]:
+    """Indices for an axis of an array: a slice, which needs no copy, where they are in a row."""
+    if list(indices) == list(range(indices[0], indices[0] + len(indices))):
+        return slice(indices[0], indices[0] + len(indices))
+    return list(indices)
 
 
 def _without_travel(positions: Array) -> Array:
