@@ -312,9 +312,13 @@ class Solver:
         return out
 
     def _project(self, state: _State, total: Sum, still: bool) -> tuple[_State, Sum]:
-        """Meets the hard handles by the least step in the metric of everything else."""
+        """Meets the hard handles by the least step in the metric of everything else.
+
+        Where latent points stay, all handles count as hard: a style that is sure of its pose at
+        that point would else not let go of it.
+        """
         handles, n = self._plan.handles, self.body.unknowns
-        hard = [entry for entry in total.misses if handles[entry[0]].hard]
+        hard = [entry for entry in total.misses if still or handles[entry[0]].hard]
         if not hard:
             return state, total
         for _ in range(8):
@@ -337,7 +341,7 @@ class Solver:
             step = -solved @ np.linalg.lstsq(inner, miss, rcond=1e-8)[0]
             trial = self._moved(state, step)
             there = self._evaluate(trial)
-            closer = [entry for entry in there.misses if handles[entry[0]].hard]
+            closer = [entry for entry in there.misses if still or handles[entry[0]].hard]
             left = float(sum(entry[1] @ entry[1] for entry in closer))
             if left >= worst or not np.isfinite(there.value):
                 break
