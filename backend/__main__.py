@@ -1,8 +1,12 @@
 """`python -m backend`: all that the backend does, without Blender."""
 
+import os
 import sys
 
-from .runtime.cli import main
+# Limber's matrices are small: BLAS threads that wait for one another make them ten times slower.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from .runtime.cli import main  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 PROJECT = Path(__file__).parents[1]
+# As in the backend's own processes, before anything imports numpy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _ProjectIsNoPackage:
