@@ -2,104 +2,147 @@
 
     OUT=FOLDER blender --window-geometry 0 0 1600 1000 --python tools/window_pictures.py
 
-It needs an X screen, `xdotool`, ImageMagick's `import` and `convert`, and `.venv` for the backend.
-The file FOLDER/ready says that the window is up, FOLDER/done that all pictures are taken; Blender
-stays open then. Nothing of the user's is touched: start Blender with BLENDER_USER_RESOURCES set to
-an empty folder.
+See `window.py` for what it needs. Blender stays open at the end.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
+import math
 import sys
-import traceback
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import bpy
+from mathutils import Euler
 
-PROJECT = Path(__file__).resolve().parents[1]
-OUT = Path(os.environ["OUT"])
-NAME = "bl_ext.user_default.limber"
-WAIT = 1.0
-"""Seconds after which the window shows what was asked of it."""
-TABS = 24
-"""Pixels at the right of the sidebar that its tabs take, at a scale of 1."""
+sys.path.insert(0, str(Path(__file__).parent))
+import window
+from window import WAIT, Steps, call, human, idle, limber, part, picture, play, until, view
 
-
-def scenes() -> Iterator[float]:
-    """What the pictures show, one after the other; each value is a time to wait."""
-    yield from show_sidebar()
-    (OUT / "ready").touch()
-    yield from picture("window")
+SCALE = 1.4
+"""Of the panels' pictures, so that they can be read."""
+MANY = 60
+"""How often the clips are analysed for the picture of a running job."""
 
 
-def show_sidebar() -> Iterator[float]:
-    """Opens the sidebar of the 3D view at Limber's tab."""
-    area = view()
-    area.spaces.active.show_region_ui = True
+def scenes() -> Steps:
+    """What the pictures show, one after the other."""
+    yield from window.show_sidebar()
+    yield from whole_window()
+    start_afresh()
     yield 2 * WAIT
-    sidebar().active_panel_category = "Limber"
+    bpy.context.preferences.view.ui_scale = SCALE
+    view().spaces.active.show_region_ui = True
     yield 2 * WAIT
+    yield from backend_panel()
+    yield from character_panels()
+    yield from jobs_panel()
 
 
-def view() -> bpy.types.Area:
-    areas = bpy.context.window_manager.windows[0].screen.areas
-    return next(area for area in areas if area.type == 'VIEW_3D')
+def whole_window() -> Steps:
+    """All panels beside the character at work."""
+    yield from window.use_own_python()
+    call(bpy.ops.limber.add_all_actions)
+    yield from until(idle)
+    human().limber.clip_index = 3
+    play("Spin Kick")
+    bpy.context.scene.frame_set(40)
+    for name in ("Camera", "Sun"):
+        bpy.data.objects[name].hide_set(True)
+    sight = view().spaces.active.region_3d
+    sight.view_location, sight.view_distance = (0.0, 0.0, 0.9), 2.6
+    sight.view_rotation = Euler((math.radians(80), 0.0, math.radians(35))).to_quaternion()
+    yield 6 * WAIT  # until messages in the status bar have faded
+    yield from picture("panel_window")
 
 
-def sidebar() -> bpy.types.Region:
-    return next(region for region in view().regions if region.type == 'UI')
+def start_afresh() -> None:
+    """The sample file in a window without a past, in which every panel is open at first."""
+    limber().python_path = ""
+    bpy.ops.wm.read_homefile()
+    window.open_human()
+    for cls in panels():
+        cls.bl_options = set(getattr(cls, "bl_options", ())) - {'DEFAULT_CLOSED'}
+    show_panels("")
 
 
-def picture(name: str) -> Iterator[float]:
-    """The whole window."""
-    view().tag_redraw()
+def backend_panel() -> Steps:
+    """Without a Python to run on, with one, and after a crash."""
+    yield from panel("backend", "backend_missing")
+    yield from window.use_own_python()
+    session = part("session")
+    call(bpy.ops.limber.start_session)
+    yield from until(session.ready)
+    yield from panel("backend")
+    yield from window.finished("kill", "-KILL", str(session.pid()))
+    yield from until(lambda: bool(session.problem()))
+    yield from panel("backend", "backend_crashed")
+    session.stop()
+
+
+def character_panels() -> Steps:
+    """The human with its Actions listed, one of them checked."""
+    yield from panel("rig")
+    call(bpy.ops.limber.add_all_actions)
+    yield from until(idle)
+    human().limber.clip_index = 13
+    yield from panel("clips")
+    yield from panel("bake")
+    play("Punch")
+    call(bpy.ops.limber.check_motion)
+    yield from until(idle)
+    yield from panel("check", "check_motion")
+
+
+def jobs_panel() -> Steps:
+    """A job that is done, and one at work."""
+    call(bpy.ops.limber.analyse)
+    board = part("ops.jobs")
+    yield from until(idle)
+    yield from until(lambda: any(status.state == "done" for status in board.statuses()))
+    clips, jobs = part("clip_list").read(human()), part("jobs")
+    folder = part("settings").jobs_folder()
+    label = f"Human, {MANY * len(clips)} clips"
+    board.run(jobs.create(folder, "analyse", clips=MANY * clips, label=label))
+    yield from until(lambda: any(far(status) for status in board.statuses()))
+    yield from panel("jobs")
+    call(bpy.ops.limber.cancel_job)
+    yield from until(lambda: not any(status.active for status in board.statuses()))
+    yield from panel("jobs", "jobs_cancelled")
+
+
+def far(status: Any) -> bool:
+    """Whether a job has come so far that it can say how long it will still take."""
+    progress = status.progress
+    return status.active and progress is not None and progress.seconds_left is not None
+
+
+def panel(key: str, name: str = "") -> Steps:
+    """One panel alone, with its sub-panels, cut out of the window."""
+    show_panels(f"LIMBER_PT_{key}")
     yield WAIT
-    yield from finished(["import", "-window", "root", str(OUT / f"{name}.png")])
+    window.region('UI').active_panel_category = "Limber"
+    yield from picture(f"panel_{name or key}", window.region('UI'))
 
 
-def finished(command: list[str]) -> Iterator[float]:
-    """Waits for a program while Blender goes on drawing."""
-    process = subprocess.Popen(command)
-    while process.poll() is None:
-        yield 0.1
-    if process.returncode:
-        raise RuntimeError(f"{command[0]} failed")
+def show_panels(wanted: str) -> None:
+    """Registers the wanted panel and its sub-panels alone."""
+    for cls in reversed(panels()):
+        if hasattr(bpy.types, cls.__name__):
+            bpy.utils.unregister_class(cls)
+    for cls in panels():
+        if wanted in (cls.__name__, getattr(cls, "bl_parent_id", None)):
+            bpy.utils.register_class(cls)
 
 
-def enable() -> None:
-    """Limber from the project's folder, with the project's own Python for the backend."""
-    place = bpy.utils.user_resource('EXTENSIONS', path="user_default", create=True)
-    link = Path(place, "limber")
-    if not link.exists():
-        link.symlink_to(PROJECT)
-    bpy.ops.preferences.addon_enable(module=NAME)
-    preferences = bpy.context.preferences
-    preferences.addons[NAME].preferences.python_path = str(PROJECT / ".venv" / "bin" / "python")
-    preferences.view.show_splash = False
-    preferences.view.show_developer_ui = True
-    preferences.system.use_region_overlap = False
+def panels() -> list[type]:
+    """Limber's panels in the order of their registration."""
+    return [
+        cls
+        for module in vars(part("ui")).values()
+        for cls in getattr(module, "CLASSES", ())
+        if issubclass(cls, bpy.types.Panel)
+    ]
 
 
-def main() -> None:
-    enable()
-    bpy.ops.wm.open_mainfile(filepath=str(PROJECT / "sample_rigs" / "human.blend"), load_ui=False)
-    todo = scenes()
-
-    def go_on() -> float | None:
-        try:
-            return next(todo)
-        except StopIteration:
-            (OUT / "done").touch()
-        except BaseException:
-            (OUT / "failed").write_text(traceback.format_exc())
-            traceback.print_exc()
-            sys.stdout.flush()
-        return None
-
-    bpy.app.timers.register(go_on, first_interval=2 * WAIT, persistent=True)
-
-
-main()
+window.run(scenes())
