@@ -152,8 +152,9 @@ def _name(rig: bpy.types.Object) -> None:
 def _show_fk(rig: bpy.types.Object) -> None:
     """The controls that the Actions move are in sight, the others are not."""
     for collection in rig.data.collections_all:
-        hidden = "(IK)" in collection.name or "(Tweak)" in collection.name
-        collection.is_visible = collection.name not in {"DEF", "ORG", "MCH"} and not hidden
+        limb = collection.name.startswith(("Arm", "Leg"))
+        mechanism = collection.name in {"DEF", "ORG", "MCH"}
+        collection.is_visible = "(FK)" in collection.name if limb else not mechanism
 
 
 def skinned(body: Body, bones: Sequence[Bone]) -> Body:
