@@ -75,6 +75,8 @@ class PolledLink(Link):
         self._arrived = bytearray()
         self._unsent: deque[memoryview] = deque()
         self._ended = False
+        self._poller = select.poll()
+        self._poller.register(reading, select.POLLIN)
         if writing is not None:
             os.set_blocking(writing.fileno(), False)
         if on_end is not None:
@@ -128,9 +130,10 @@ class PolledLink(Link):
 
     def _go_on(self, seconds: float | None) -> bool:
         """Waits until bytes can be read or written, and does that; False if there were none."""
-        self._flush()
-        poller = select.poll()
-        self._register(poller)
+        poller = self._poller
+        if self._flush():
+            poller = select.poll()
+            self._register(poller)
         ready = [number for number, _ in poller.poll(None if seconds is None else 1e3 * seconds)]
         if self._reading.fileno() in ready:
             chunk = os.read(self._reading.fileno(), _CHUNK)
