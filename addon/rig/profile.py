@@ -19,6 +19,8 @@ class Switch:
     value: float
     index: int = -1
     """Place in an array property, -1 for a plain one."""
+    bones: frozenset[str] = frozenset()
+    """The bones whose keys need it; if empty, the one that has the property, or all."""
 
 
 @dataclass(frozen=True)

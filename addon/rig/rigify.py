@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import takewhile
 
 import bpy
 from bpy.types import Bone, Object
@@ -197,6 +198,16 @@ class _Body:
             return self._moving(name, parent, self.joint_of[name])
         return Control(name, parent, place=self._stretched.get(name, ""))
 
+    def tied_by(self, bone: str, channel: str) -> frozenset[str]:
+        """The controls that a property ties to what they move or hang on."""
+        driven = self.wiring.driven_from(bone, channel)
+        return frozenset(name for name in ("torso", *self.joint_of) if driven & self._ties(name))
+
+    def _ties(self, control: str) -> set[str]:
+        """The mechanism between a control and its joint, and up to what it hangs on."""
+        hung = takewhile(lambda name: not _is_control(name), self.wiring.way_up(control))
+        return {self.joint_of.get(control, "").replace("DEF-", "ORG-"), *hung}
+
     def _waist(self) -> str | None:
         """The joint where the spine begins to turn with the chest: it stays put in the torso."""
         for joint, control in self.control_of.items():
@@ -247,15 +258,15 @@ def _path(bone: str) -> str:
 
 def _switches(obj: Object) -> list[Switch]:
     body = _Body(obj)
-    return [*_properties(obj), *_curls(body), *_copies(body)]
+    return [*_properties(body), *_curls(body), *_copies(body)]
 
 
-def _properties(obj: Object) -> list[Switch]:
+def _properties(body: _Body) -> list[Switch]:
     return [
-        Switch(f'{_path(bone.name)}["{key}"]', value)
-        for bone in obj.pose.bones
+        Switch(f'{_path(bone)}["{key}"]', value, bones=body.tied_by(bone, f'["{key}"]'))
+        for bone, pose_bone in body.wiring.poses.items()
         for key, value in SWITCHES.items()
-        if key in bone
+        if key in pose_bone
     ]
 
 
@@ -264,13 +275,20 @@ def _curls(body: _Body) -> list[Switch]:
     read = [source for sources in body.wiring.driven_by.values() for source in sources]
     needed = set(body.sources)
     curling = dict.fromkeys(bone for bone, key in read if key == "scale.y" and bone in needed)
-    return [Switch(f"{_path(bone)}.scale", 1.0, index=1) for bone in curling]
+    return [
+        Switch(f"{_path(bone)}.scale", 1.0, index=1, bones=body.tied_by(bone, "scale.y"))
+        for bone in curling
+    ]
 
 
 def _copies(body: _Body) -> list[Switch]:
     """Controls of a tail also turn with the one before, which would come on top of their keys."""
     return [
-        Switch(f'{_path(control)}.constraints["{constraint.name}"].influence', 0.0)
+        Switch(
+            f'{_path(control)}.constraints["{constraint.name}"].influence',
+            0.0,
+            bones=frozenset([control]),
+        )
         for control in body.joint_of
         for constraint in body.wiring.poses[control].constraints
         if not constraint.mute and body.joint_of.keys() & targets(constraint)

@@ -92,6 +92,14 @@ class Wiring:
                     waiting.append(name)
         return list(found)
 
+    def driven_from(self, bone: str, channel: str) -> set[str]:
+        """The bones of which something is driven by a property of a bone."""
+        return {
+            match["bone"]
+            for path, curve in self._drivers.items()
+            if (bone, channel) in _read_by(curve) and (match := _BONE_PATH.match(path))
+        }
+
     def _sources(self, name: str) -> Iterator[str]:
         yield self.parent(name)
         for constraint, _ in self.active(name):

@@ -233,6 +233,14 @@ def test_a_bake_switches_by_keys_and_leaves_the_rig_alone(human: Object) -> None
     assert human.pose.bones["thigh_parent.L"]["IK_FK"] == 0.0
 
 
+def test_limbs_that_are_not_baked_are_not_switched(human: Object) -> None:
+    clip = clips.read_clip(human, ik_action(human))
+    leg = frozenset({"thigh_fk.L", "shin_fk.L", "foot_fk.L"})
+    baked = bake.bake_clip(human, clip, bake.BakeSettings(bones=leg))
+    curves = compat.curves(baked, compat.slot_for(baked, human))
+    assert {split_path(curve.data_path)[0] for curve in curves} == leg | {"thigh_parent.L"}
+
+
 def test_what_other_actions_leave_behind_does_not_disturb(human: Object) -> None:
     """Blender does not put back what the next Action does not key."""
     action = fk_action(human)
