@@ -286,16 +286,23 @@ def _switched(
 ) -> Iterator[_Curves]:
     """Keys for what must be switched, so that the rig follows the keyed bones."""
     done = {curves.path for curves in keyed}
+    for switch in switches_for(obj, rig, set(_baked(rig, settings).values())):
+        if switch.path not in done:
+            column = np.array([[switch.value]], dtype=np.float32)
+            yield _Curves(switch.path, "Limber", column, first=max(switch.index, 0))
+
+
+def switches_for(obj: Object, rig: Rig, bones: set[str]) -> Iterator[Switch]:
+    """What must be switched, so that the rig follows these bones."""
     driven = {curve.data_path for curve in drivers(obj)}
-    baked = set(_baked(rig, settings).values())
     for switch in profile_of(obj).switches(obj):
-        path, value = switch.path, switch.value
-        if path in done or (rig.controls.tree is rig.bones and not _concerns(obj, switch, baked)):
+        path = switch.path
+        if rig.controls.tree is rig.bones and not _concerns(obj, switch, bones):
             continue
-        if path in driven and path.endswith(".influence"):  # the driver would overrule the key
-            path, value = path.removesuffix("influence") + "mute", 1.0
-        column = np.array([[value]], dtype=np.float32)
-        yield _Curves(path, "Limber", column, first=max(switch.index, 0))
+        if path in driven and path.endswith(".influence"):  # the driver would overrule the value
+            yield Switch(path.removesuffix("influence") + "mute", 1.0)
+        else:
+            yield switch
 
 
 def _concerns(obj: Object, switch: Switch, baked: set[str]) -> bool:

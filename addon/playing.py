@@ -206,7 +206,7 @@ def _kept_pose(obj: Object, curves: Iterable[FCurve]) -> Iterator[None]:
         yield
     finally:
         for path, value in others.items():
-            _set_path(obj, path, value)
+            set_path(obj, path, value)
         for name, value in own.items():
             setattr(obj, name, value)
         for name, values in saved.items():
@@ -219,18 +219,19 @@ def _values(obj: Object, paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
     """What the properties at these paths hold; a path that leads nowhere is not played."""
     for path in paths:
         with contextlib.suppress(ValueError, KeyError):
-            value = _get_path(obj, path)
+            value = get_path(obj, path)
             whole = isinstance(value, str) or not hasattr(value, "__len__")
             yield path, value if whole else list(value)
 
 
-def _get_path(obj: Object, path: str) -> Any:
+def get_path(obj: Object, path: str) -> Any:
     """The value of a property; of a custom one the number, not the name that may stand for it."""
     owner, key = _owner(obj, path)
     return owner[key] if path.endswith('"]') else obj.path_resolve(path)
 
 
-def _set_path(obj: Object, path: str, value: Any) -> None:
+def set_path(obj: Object, path: str, value: Any) -> None:
+    """Gives a property of the object or of its bones a value."""
     owner, key = _owner(obj, path)
     if path.endswith('"]'):
         owner[key] = value
