@@ -14,16 +14,25 @@ from .ops import environment as environment_operators
 from .ops import jobs as job_operators
 from .ops import rig as rig_operators
 from .ops import session as session_operators
+from .ops import style as style_operators
+from .ops import style_handles as style_handle_operators
+from .ops import style_trajectories as style_trajectory_operators
+from .style import live as style_live
 from .style import props as style_props
+from .style import sequence_props
 from .ui import backend, preferences
 from .ui import bake as bake_panel
 from .ui import check as check_panel
 from .ui import clips as clips_panel
 from .ui import jobs as jobs_panel  # a plain name would hide addon/jobs.py
 from .ui import rig as rig_panel
+from .ui import style as style_panel
+from .ui import style_handles as style_handles_panel
+from .ui import style_trajectories as style_trajectories_panel
 
 MODULES: tuple[ModuleType, ...] = (
     style_props,
+    sequence_props,
     props,
     session,
     environment_operators,
@@ -33,10 +42,17 @@ MODULES: tuple[ModuleType, ...] = (
     clip_operators,
     bake_operators,
     check_operators,
+    style_live,
+    style_operators,
+    style_handle_operators,
+    style_trajectory_operators,
     rig_panel,
     clips_panel,
     bake_panel,
     check_panel,
+    style_panel,
+    style_handles_panel,
+    style_trajectories_panel,
     jobs_panel,
     backend,
     preferences,

@@ -137,7 +137,7 @@ def remove(obj: Object, index: int) -> None:
         bpy.data.objects.remove(target)
 
 
-def select(context: Context, obj: Object, entries: Iterable[HandleEntry]) -> None:
+def select(context: Context, entries: Iterable[HandleEntry]) -> None:
     """Selects the Empties of handles, in Object Mode, where they can be moved."""
     chosen = [entry.target for entry in entries if entry.target is not None]
     chosen = [target for target in chosen if target.name in context.view_layer.objects]
@@ -148,6 +148,15 @@ def select(context: Context, obj: Object, entries: Iterable[HandleEntry]) -> Non
     for other in context.view_layer.objects:
         other.select_set(other in chosen)
     context.view_layer.objects.active = chosen[0]
+
+
+def put_back(obj: Object) -> None:
+    """Moves the Empties of all handles to where they are met as the character stands."""
+    rig = read_rig(obj)
+    height = rig.skeleton.height / world_metres(obj, rig)
+    for entry in obj.limber.style.handles:
+        if entry.kind != 'AVOID' and not problem(obj, entry):
+            _put(obj, rig, entry, entry.target, height)
 
 
 def active(obj: Object) -> HandleEntry | None:
@@ -224,8 +233,9 @@ def _put(obj: Object, rig: Rig, entry: HandleEntry, empty: Object, height: float
         along = Vector(_axis(rig, entry, joint)) * AHEAD * height / obj.matrix_world.median_scale
     if entry.kind == 'RELATIVE':
         empty.parent, empty.parent_type, empty.parent_bone = obj, 'BONE', entry.other
-    turned = world.to_quaternion() if entry.kind == 'ORIENTATION' else None
-    empty.matrix_world = Matrix.LocRotScale(world @ along, turned, None)
+    _, turn, scale = empty.matrix_world.decompose()
+    turn = world.to_quaternion() if entry.kind == 'ORIENTATION' else turn
+    empty.matrix_world = Matrix.LocRotScale(world @ along, turn, scale)
 
 
 def _collection() -> Collection:

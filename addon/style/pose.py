@@ -7,21 +7,20 @@ and remembered, so that it can be put back.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from bpy.types import Object
-from mathutils import Quaternion
+from mathutils import Matrix, Quaternion
 from numpy.typing import NDArray
 
-from ...backend.motion.clip import Clip
 from ...backend.motion.keying import STILL
-from ...backend.motion.rig import Placement, Rig, RootMotion
+from ...backend.motion.rig import Placement, Rig
 from ..bake import switches_for
 from ..curves import ROTATION_PATHS, bone_path, inheritance, rotation_path
 from ..movers import drivers
 from ..playing import get_path, set_path
-from ..rig import Switch, placement, world_metres
+from ..rig import Switch, world_metres
 
 Numbers = NDArray[np.float64]
 
@@ -56,6 +55,7 @@ class Poser:
 
     def __init__(self, obj: Object, rig: Rig) -> None:
         self.rig = rig
+        self._metres = world_metres(obj, rig)
         tree, bones = rig.controls.tree, obj.pose.bones
         above = tree.above(rig.controls.joints.index(0))[1:-1]
         self._held = [tree.names[bone] for bone in above]
@@ -74,6 +74,7 @@ class Poser:
         self._turned, self._moved = np.array(turned, dtype=int), np.array(moved, dtype=int)
         self._turned_rows = np.array([bones.find(tree.names[bone]) for bone in turned], dtype=int)
         self._moved_rows = np.array([bones.find(tree.names[bone]) for bone in moved], dtype=int)
+        self._hips_row = bones.find(tree.names[rig.controls.joints.index(0)])
         self._unusual = inheritance(obj, tree.names)
 
     @property
@@ -85,22 +86,37 @@ class Poser:
     def write(self, obj: Object, pose: Pose) -> None:
         """Brings the character into a pose; Blender shows it with its next update."""
         rig = self.rig
-        clip = Clip(rig.skeleton, 1.0, pose.root_position[None], pose.rotations[None])
-        origin = placement(obj, rig)
-        channels = rig.channels_from_clip(clip, origin, RootMotion.HIPS, self._places(obj))
+        channels = rig.channels_from_pose(
+            pose.root_position, pose.rotations, self._place(obj.matrix_world), self._carriers(obj)
+        )
         self._unusual.unusual(rig.controls.tree, channels.rotations, channels.translations)
         self._move(obj, channels.translations[0, self._moved] / rig.metres)
         self._turn(obj, channels.rotations[0, self._turned])
         obj.update_tag(refresh=_REFRESH)
 
-    def _places(self, obj: Object) -> dict[str, Placement]:
+    def key(self, obj: Object) -> None:
+        """Keys the pose at the current frame, with what posing has switched on the rig."""
+        bones = obj.pose.bones
+        for row in self._turned_rows.tolist():
+            bone = bones[row]
+            bone.keyframe_insert(rotation_path(bone.rotation_mode), group=bone.name)
+        for row in self._moved_rows.tolist():
+            if any(bones[row].location) or row == self._hips_row:
+                bones[row].keyframe_insert("location", group=bones[row].name)
+        for switched in obj.limber.style.switched:
+            if _value(obj, switched.path, switched.index) is not None:
+                obj.keyframe_insert(switched.path, index=switched.index, group="Limber")
+
+    def _carriers(self, obj: Object) -> dict[str, Placement]:
         """Where the controls are that carry the hips."""
-        metres = world_metres(obj, self.rig)
-        found = {}
-        for name in self._held:
-            matrix = np.array(obj.matrix_world @ obj.pose.bones[name].matrix)
-            found[name] = replace(Placement.of_matrices(matrix, metres), scale=1.0)
-        return found
+        bones = obj.pose.bones
+        return {name: self._place(obj.matrix_world @ bones[name].matrix) for name in self._held}
+
+    def _place(self, matrix: Matrix) -> Placement:
+        """Where a matrix puts things in the world; without scale, which is in the rig's lengths."""
+        return Placement(
+            self._metres * np.array(matrix.translation), np.array(matrix.to_quaternion())
+        )
 
     def _move(self, obj: Object, places: Numbers) -> None:
         bones = obj.pose.bones

@@ -69,7 +69,7 @@ def _draw_job(layout: UILayout, context: Context, status: Status) -> None:
     buttons = row.row(align=True)
     buttons.operator("limber.open_job_folder", text="", icon='FILE_FOLDER').job = name
     if status.active:
-        _draw_progress(layout, status)
+        draw_job_progress(layout, status)
         return
     buttons.operator("limber.remove_job", text="", icon='TRASH').job = name
     if status.state != "done":
@@ -85,7 +85,8 @@ def _draw_job(layout: UILayout, context: Context, status: Status) -> None:
         row.operator("limber.resume_job", text=text, icon='PLAY').job = name
 
 
-def _draw_progress(layout: UILayout, status: Status) -> None:
+def draw_job_progress(layout: UILayout, status: Status) -> None:
+    """How far a job is, and a button that cancels it."""
     progress = status.progress or Progress(0.0, "")
     stage = progress.stage if status.state == "running" else status.sentence.rstrip(".")
     row = layout.row(align=True)

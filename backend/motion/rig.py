@@ -7,8 +7,7 @@ them from an armature and does no mathematics itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -224,16 +223,41 @@ class Rig:
         if self._stem is not None:
             return self._spread(clip, self._stem, origin, mode, held)
         positions, turns = kinematics.pose(clip)
-        start = origin.first
-        travel = self._travel(positions[:, 0], turns[:, 0], start)
-        carried = {0: travel @ start if mode is RootMotion.OBJECT else origin}
-        if mode is RootMotion.ROOT:
+        carried = {0: origin}
+        if mode in (RootMotion.OBJECT, RootMotion.ROOT):
+            start = origin.first
+            travelled = self._travel(positions[:, 0], turns[:, 0], start) @ start
             tree, root = self.controls.tree, self.controls.root
             rest = Placement(tree.rest_heads[root], tree.rest_rotations[root])
-            carried[root] = travel @ start @ rest
+            carried |= {0: travelled} if mode is RootMotion.OBJECT else {root: travelled @ rest}
         for name, place in (held or {}).items():
             carried[self.controls.tree.index(name)] = place
         return self._pose_controls(positions, turns, carried)
+
+    def channels_from_pose(
+        self,
+        root_position: Array,
+        rotations: Array,
+        origin: Placement,
+        held: Mapping[str, Placement],
+    ) -> Channels:
+        """As `channels_from_clip`, hips travelling, for one pose `(3,)`, `(joints, 4)`: for drags.
+
+        `held` says where each control above the hips is.
+        """
+        if self._stem is None:
+            clip = Clip(self.skeleton, 1.0, root_position[None], rotations[None])
+            return self.channels_from_clip(clip, origin, RootMotion.HIPS, held)
+        bones, hips = self.bones, self.joint_bones[0]
+        carrier = bones.names[bones.parents[hips]]
+        rest = Placement(bones.offsets[hips], bones.local_rests[hips])
+        turn = multiply(self.skeleton.local_rests[0], rotations[0])
+        inside = (held.get(carrier, origin) @ rest).inverse() @ Placement(root_position, turn)
+        local, moved = np.zeros((1, len(bones), 4)), np.zeros((1, len(bones), 3))
+        local[..., 0] = 1.0
+        local[0, list(self.joint_bones)] = rotations
+        local[0, hips], moved[0, hips] = inside.rotation, inside.position
+        return Channels(Placement(origin.position[None], origin.rotation[None]), local, moved)
 
     def _spread(
         self,
@@ -306,8 +330,9 @@ class Rig:
         none, stay at rest under their parents.
         """
         tree, frames = self.controls.tree, len(positions)
-        heads = np.empty((frames, len(tree), 3))
-        rotations = np.empty((frames, len(tree), 4))
+        # Not np.empty: the object, before its place is known, stands under the last bone.
+        heads = np.zeros((frames, len(tree), 3))
+        rotations = np.zeros((frames, len(tree), 4))
         joints, places = np.asarray(self.controls.joints), np.asarray(self.controls.places)
         parents = np.asarray(tree.parents)
         for level in (np.zeros(1, dtype=np.int64), *tree.levels):
@@ -343,6 +368,8 @@ class Rig:
         since_rest = multiply(turns[:, roll], conjugate(rests[roll]))
         rotations = multiply(since_rest, self.controls.tree.rest_rotations[controls])
         swung = np.flatnonzero(roll != joint)
+        if not len(swung):
+            return rotations
         joint, roll = joint[swung], roll[swung]
         along = heads[roll] - heads[joint]
         own = multiply(turns[:, joint], conjugate(rests[joint]))

@@ -69,6 +69,12 @@ class Layout:
         self._draw(options.get("text", rna.name) or name)
         return _Settings(rna)
 
+    def operator_menu_enum(self, name: str, chosen: str, **options: Any) -> Any:
+        _check("operator_menu_enum", options)
+        settings = self.operator(name, **options)
+        assert settings._rna.properties[chosen].type == 'ENUM'
+        return settings
+
     def menu(self, name: str, **options: Any) -> None:
         _check("menu", options)
         menu = getattr(bpy.types, name)
@@ -80,7 +86,7 @@ class Layout:
         _check("template_list", options)
         shown = getattr(bpy.types, kind)
         entries = getattr(data, name)
-        for filter_name in ("", "a"):
+        for filter_name in ("", "a") if hasattr(shown, "filter_items") else ():
             told = SimpleNamespace(
                 filter_name=filter_name, bitflag_filter_item=1 << 30, use_filter_sort_alpha=True
             )

@@ -64,7 +64,7 @@ def traces() -> dict[str, list[str]]:
             for function in handlers
         ],
         "timers": [str(function) for function in timers if bpy.app.timers.is_registered(function)],
-        "commands": [str(handle) for handle in commands],
+        "commands": [str(handle).partition(" at 0x")[0] for handle in commands],
         "keys": _keys(),
         "sys.path": list(sys.path),
         "foreign modules": _foreign_modules(),

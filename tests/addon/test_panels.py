@@ -16,7 +16,7 @@ def text(panel: str) -> str:
 def test_order_of_panels():
     tops = [panel for panel in panels() if not getattr(panel, "bl_parent_id", "")]
     labels = [panel.bl_label for panel in tops]
-    assert labels == ["Rig", "Clips", "Bake", "Check Motion", "Jobs", "Backend"]
+    assert labels == ["Rig", "Clips", "Bake", "Check Motion", "Style", "Jobs", "Backend"]
     assert all(panel.bl_category == "Limber" for panel in tops)
 
 
