@@ -22,7 +22,12 @@ Result = TypeVar("Result")
 TICK = 0.02
 """Seconds between two turns; Blender draws in between."""
 TURN = 0.05
-"""Seconds that one turn may work; below the tenth of a second that a user notices."""
+"""Seconds that one turn works; below the tenth of a second that a user notices."""
+LONG_TURN = 0.1
+"""Seconds that a turn may work where Blender takes as long to draw in between."""
+
+FEW_NUMBERS = 500_000
+"""What arithmetic is done with in some tens of milliseconds."""
 
 
 def run(
@@ -62,6 +67,18 @@ def aside(function: Callable[[], Result], fraction: float = 0.0) -> Generator[fl
     return found[0]
 
 
+def computed(
+    function: Callable[[], Result], numbers: int, fraction: float = 0.0
+) -> Generator[float, None, Result]:
+    """As `aside`, but here and now if the function has just so few numbers to work on.
+
+    On a busy machine a thread waits longer to begin than that takes.
+    """
+    if numbers < FEW_NUMBERS:
+        return function()
+    return (yield from aside(function, fraction))
+
+
 def part(
     worker: Generator[float, None, Result], start: float, stop: float
 ) -> Generator[float, None, Result]:
@@ -89,16 +106,18 @@ class Work:
         self.stopped = ""
         """Why it was stopped before its end, as a sentence; empty while it runs."""
         self._worker = worker
-        self._began = time.monotonic()
+        self._began = self._turned = time.monotonic()
         Work.running = self
         for handlers, function in self._handlers():
             handlers.append(function)
 
     def turn(self) -> None:
         """Works for a moment; StopIteration brings the result."""
-        until = time.monotonic() + TURN
+        began = time.monotonic()
+        until = began + min(max(began - self._turned, TURN), LONG_TURN)
         while time.monotonic() < until:
             self.fraction = next(self._worker)
+        self._turned = time.monotonic()
 
     def stop(self, why: str) -> None:
         """Closes the worker, which puts back what it had changed; again does nothing."""
