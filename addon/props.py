@@ -18,6 +18,7 @@ from bpy.types import Action, Context, Object, PropertyGroup
 from . import clip_list, guesses
 from .rig import PROFILES, unit
 from .style.props import StyleSettings, TrainSettings
+from .style.sequence_props import FillSettings, MarkerSettings, TrajectorySettings
 
 _AXES = [
     ("X", "X", ""),
@@ -246,6 +247,7 @@ class RigSettings(PropertyGroup):
         name="Clip", description="Clip that is active in the list", min=0, override=_KEPT
     )
     style: PointerProperty(type=StyleSettings, name="Style", override=_KEPT)
+    markers: PointerProperty(type=MarkerSettings, name="Markers", override=_KEPT)
 
 
 class BakeOptions:
@@ -379,6 +381,8 @@ class SceneSettings(PropertyGroup):
     bake: PointerProperty(type=BakePanelSettings, name="Bake")
     report: PointerProperty(type=MotionReport, name="Report")
     style_training: PointerProperty(type=TrainSettings, name="Train Style")
+    trajectories: PointerProperty(type=TrajectorySettings, name="Key Trajectories")
+    filling: PointerProperty(type=FillSettings, name="Fill Markers")
 
 
 CLASSES = (BoneName, ClipEntry, RigSettings, BakePanelSettings, Flaw, MotionReport, SceneSettings)

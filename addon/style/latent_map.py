@@ -182,7 +182,7 @@ def posing_at(
     solving.require_ready(obj, rig)
     name = {"name": f"map {obj.session_uid}"}
     values, arrays = solving.opening(obj, rig)
-    asked = {"handles": handles.collect(obj, rig), "blend": solving.blend(obj)}
+    asked = {"handles": handles.collect(obj, rig), "blend": solving.alone(obj, style)}
     try:
         yield from asking("style.open", name | values, arrays, 0.2)
         yield from asking("style.start", name, solving.starting(obj, rig), 0.4)

@@ -90,6 +90,11 @@ def blend(obj: Object) -> list[float]:
     return [entry.weight for entry in models.trained(obj)]
 
 
+def alone(obj: Object, style: int) -> list[float]:
+    """As `blend`, for one of the styles without the others: its map shows no other's poses."""
+    return [float(number == style) for number in range(len(models.trained(obj)))]
+
+
 def starting(obj: Object, rig: Rig) -> Arrays:
     """The pose that the character is in, to go on from."""
     now = pose.read(obj, rig)
