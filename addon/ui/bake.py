@@ -16,7 +16,6 @@ class LIMBER_PT_bake(Sidebar, Panel):
 
     def draw(self, context: Context) -> None:
         layout = self.layout
-        draw_progress(layout, *operators.CLASSES)
         obj = rig_or_sentence(layout, context)
         if obj is None:
             return
@@ -36,6 +35,8 @@ class LIMBER_PT_bake(Sidebar, Panel):
         column.prop(settings, "root_motion")
         row = layout.row()
         row.scale_y = 1.5
+        if draw_progress(row, *operators.CLASSES):
+            return
         operator = "limber.bake_file" if settings.source == 'FILE' else "limber.bake_clip"
         row.operator(operator, icon='KEYFRAME_HLT')
 

@@ -17,12 +17,12 @@ class LIMBER_PT_check(Sidebar, Panel):
 
     def draw(self, context: Context) -> None:
         layout = self.layout
-        draw_progress(layout, *operators.CLASSES)
         if rig_or_sentence(layout, context) is None:
             return
         row = layout.row(align=True)
-        row.operator("limber.check_motion", icon='VIEWZOOM')
-        row.operator("limber.clear_check", text="", icon='X')
+        if not draw_progress(row, *operators.CLASSES):
+            row.operator("limber.check_motion", icon='VIEWZOOM')
+            row.operator("limber.clear_check", text="", icon='X')
         report = context.scene.limber.report
         if report.action:
             layout.label(text=f"{report.action}, {report.frames} frames", icon='ACTION')

@@ -88,10 +88,10 @@ class LIMBER_PT_clips(Sidebar, Panel):
 
     def draw(self, context: Context) -> None:
         layout = self.layout
-        draw_progress(layout, *operators.CLASSES)
         obj = rig_or_sentence(layout, context)
         if obj is None:
-            layout.operator("limber.import_bvh", icon='IMPORT')
+            if not draw_progress(layout, *operators.CLASSES):
+                layout.operator("limber.import_bvh", icon='IMPORT')
             return
         settings = obj.limber
         row = layout.row()
@@ -101,6 +101,8 @@ class LIMBER_PT_clips(Sidebar, Panel):
         column.operator("limber.remove_clip", text="", icon='REMOVE')
         column.separator()
         column.menu("LIMBER_MT_clips", text="", icon='DOWNARROW_HLT')
+        if draw_progress(layout, *operators.CLASSES):
+            return
         if not len(settings.clips):
             column = layout.column(align=True)
             column.operator("limber.add_all_actions", icon='ACTION')

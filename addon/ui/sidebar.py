@@ -36,11 +36,16 @@ def has_rig(context: Context) -> bool:
     return True
 
 
-def draw_progress(layout: UILayout, *operators: type) -> None:
-    """How far the work of one of these operators is, while it runs."""
+def draw_progress(layout: UILayout, *operators: type) -> bool:
+    """How far the work of one of these operators is; tells whether it runs at all.
+
+    It goes where something else is drawn otherwise, so that the panel keeps its height.
+    """
     work = Work.running
-    if work is not None and work.operator in {operator.__name__ for operator in operators}:
-        layout.progress(factor=work.fraction, text=f"{work.doing} {work.fraction:.0%}")
+    if work is None or work.operator not in {operator.__name__ for operator in operators}:
+        return False
+    layout.progress(factor=work.fraction, text=f"{work.doing} {work.fraction:.0%}")
+    return True
 
 
 def narrow(layout: UILayout) -> UILayout:

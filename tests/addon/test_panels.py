@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 from bl_ext.user_default.limber.addon import clip_list
+from bl_ext.user_default.limber.addon.work import Work
 from drawing import draw, draw_all, panels
 from rigs import animate, make_armature
 
@@ -14,7 +15,11 @@ def text(panel: str) -> str:
 
 
 def test_order_of_panels():
-    tops = [panel for panel in panels() if not getattr(panel, "bl_parent_id", "")]
+    tops = [
+        panel
+        for panel in panels()
+        if panel.bl_space_type == 'VIEW_3D' and not getattr(panel, "bl_parent_id", "")
+    ]
     labels = [panel.bl_label for panel in tops]
     assert labels == ["Rig", "Clips", "Bake", "Check Motion", "Style", "Jobs", "Backend"]
     assert all(panel.bl_category == "Limber" for panel in tops)
@@ -79,6 +84,26 @@ def test_check_panel_after_a_check():
     shown = draw_all()
     assert any("cm/frame" in line for line in shown["LIMBER_PT_check"])
     assert shown["LIMBER_PT_check_flaws"]
+
+
+@pytest.mark.parametrize(
+    ("panel", "operator"),
+    [
+        ("LIMBER_PT_clips", "LIMBER_OT_refresh_clips"),
+        ("LIMBER_PT_bake", "LIMBER_OT_bake_clip"),
+        ("LIMBER_PT_check", "LIMBER_OT_check_motion"),
+    ],
+)
+def test_progress_is_shown_in_the_panel_that_it_belongs_to(panel: str, operator: str):
+    obj = make_armature()
+    clip_list.add(obj, animate(obj))
+    running = Work("Working", iter(()), operator)
+    running.fraction = 0.25
+    try:
+        shown = draw_all()
+    finally:
+        running.leave()
+    assert [name for name in shown if "Working 25%" in shown[name]] == [panel]
 
 
 def test_mesh_on_an_armature_means_the_armature():
