@@ -24,7 +24,8 @@ import bpy  # noqa: E402
 
 NAME = "bl_ext.user_default.limber"
 timers: list[Callable[[], Any]] = []
-commands: list[Any] = []
+commands: dict[Any, str] = {}
+"""The names of commands by what Blender gave for them."""
 
 
 def watch_registrations() -> None:
@@ -37,13 +38,14 @@ def watch_registrations() -> None:
         timers.append(function)
         register_timer(function, **options)
 
-    def command(*arguments: Any) -> Any:
-        commands.append(register_command(*arguments))
-        return commands[-1]
+    def command(name: str, function: Callable[[list[str]], int]) -> Any:
+        handle = register_command(name, function)
+        commands[handle] = name
+        return handle
 
     def no_command(handle: Any) -> None:
         unregister_command(handle)
-        commands.remove(handle)
+        del commands[handle]
 
     bpy.app.timers.register = timer
     bpy.utils.register_cli_command = command
@@ -58,7 +60,7 @@ def traces() -> dict[str, list[str]]:
         "operators": dir(bpy.ops),
         "menus": sorted(_menu_entries()),
         "handlers": [
-            f"{name}: {function}"
+            f"{name}: {function.__module__}.{function.__name__}"
             for name in dir(bpy.app.handlers)
             if isinstance(handlers := getattr(bpy.app.handlers, name), list)
             for function in handlers

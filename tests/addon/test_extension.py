@@ -76,6 +76,7 @@ def test_enabling_registers_and_disabling_leaves_nothing(life):
     assert first == second
     assert "+Object.limber" in first["properties"]
     assert first["classes"] and first["operators"]
+    assert first["commands"] == ["+limber"]
     assert life["left"] == [{}, {}]
 
 
