@@ -297,7 +297,7 @@ def switches_for(obj: Object, rig: Rig, bones: set[str]) -> Iterator[Switch]:
     driven = {curve.data_path for curve in drivers(obj)}
     for switch in profile_of(obj).switches(obj):
         path = switch.path
-        if rig.controls.tree is rig.bones and not _concerns(obj, switch, bones):
+        if (switch.bones or rig.controls.tree is rig.bones) and not _concerns(obj, switch, bones):
             continue
         if path in driven and path.endswith(".influence"):  # the driver would overrule the value
             yield Switch(path.removesuffix("influence") + "mute", 1.0)
@@ -308,6 +308,8 @@ def switches_for(obj: Object, rig: Rig, bones: set[str]) -> Iterator[Switch]:
 def _concerns(obj: Object, switch: Switch, baked: set[str]) -> bool:
     """Whether a switch is on a bone that is baked, or on the IK of a chain with such a bone."""
     name, channel = split_path(switch.path)
+    if switch.bones:
+        return not baked.isdisjoint(switch.bones)
     if name in baked or not channel.startswith("constraints["):
         return True
     return any(
