@@ -50,7 +50,7 @@ def summarise(rig: Rig) -> Summary:
         root=tree.names[root] if root else "",
         feet=tuple(skeleton.names[foot] for foot in skeleton.feet),
         forward=forward,
-        between_axes=closeness < BETWEEN,
+        between_axes=bool(closeness < BETWEEN),
         up=_nearest_axis(rotate(to_armature, np.array([0.0, 0.0, 1.0])))[0],
         height=skeleton.height,
         joints=len(skeleton),
