@@ -65,8 +65,12 @@ def traces() -> dict[str, list[str]]:
             if isinstance(handlers := getattr(bpy.app.handlers, name), list)
             for function in handlers
         ],
-        "timers": [str(function) for function in timers if bpy.app.timers.is_registered(function)],
-        "commands": [str(handle).partition(" at 0x")[0] for handle in commands],
+        "timers": [
+            f"{function.__module__}.{function.__name__}"
+            for function in timers
+            if bpy.app.timers.is_registered(function)
+        ],
+        "commands": list(commands.values()),
         "keys": _keys(),
         "sys.path": list(sys.path),
         "foreign modules": _foreign_modules(),
