@@ -24,10 +24,10 @@ FULL_CHUNK = 20
 START = Kernel(alpha=1.0, beta=100.0, gamma=1.0)
 UNSURE = Kernel(alpha=1.0, beta=1.0, gamma=1.0)
 """The paper's own start, kept where data say nothing about the noise."""
-LOG_BOUNDS = [(-5.0, 5.0), (1.0, 7.0), (-1.0, 5.0)]
-"""Of ln α, ln β, ln γ. A smaller γ makes the kernel linear, a larger β predictions surer than any
-motion allows."""
-LEAST_SPREAD = (0.05, 0.02, 0.02)
+LOG_BOUNDS = [(-5.0, 5.0), (1.0, 6.0), (-1.0, 0.0)]
+"""Of ln α, ln β, ln γ. A larger γ joins neighbouring frames alone, so that poses between clips are
+as good as unknown; a larger β makes predictions surer than any motion allows."""
+LEAST_SPREAD = (0.1, 0.2, 0.2)
 """Features, velocities and accelerations that spread less count as if they spread this much."""
 
 

@@ -20,7 +20,7 @@ from .features import Features
 KIND = "style"
 LEVELS = (0.0, float(np.sqrt(0.5)), 1.0)
 """How much of the original model the three steps of synthesis use: smooth, between, all (§6.2)."""
-DOUBT = 4.0
+DOUBT = 10.0
 """Variance of a frame before, in units of the model's own noise: it was solved for as well."""
 _ARRAYS = ("mean", "x", "y", "scales", "points", "references", "free", "kernels")
 

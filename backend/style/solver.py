@@ -158,11 +158,15 @@ class Solver:
                 if before == 0.0 and self.terms[i].part > 0.0:
                     self._state.x[i] = self._best_latent(i, self._state)
 
-    def start(self, pose: Pose) -> None:
-        """Goes on from a pose, such as the one that the character stands in now."""
+    def start(self, pose: Pose, handles: Sequence[Handle] = ()) -> None:
+        """Goes on from a pose, such as the one that the character stands in now.
+
+        `handles` are those that it was solved for, if it was.
+        """
         self._state = self._read(pose)
         self._anchor = self._state.root
         self._fresh = False
+        self._last_targets = {_key(h): h.target for h in handles if h.on and h.weight > 0}
 
     def start_at(self, latents: Sequence[Array]) -> None:
         """Goes on from latent points, without moving the root."""

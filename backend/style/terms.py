@@ -20,8 +20,8 @@ from .body import CROSS, Body
 from .handles import Handle, Limits
 from .model import StyleModel
 
-SOFT = 1e6
-"""Cost per square metre, twice: a soft handle that is a millimetre off costs half a nat."""
+SOFT = 1e7
+"""Cost per square metre, twice: a soft handle that is a millimetre off costs five nats."""
 HARD = 25.0
 """How many times as much a hard handle costs before the pose is projected on it."""
 METRES_PER_RADIAN = 0.2
