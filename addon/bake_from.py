@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from ..backend.runtime import clip_files
 from . import bake, clip_list, clips, compat
 from .bake import BakeSettings
 from .props import BakeOptions, ClipEntry
-from .rig import read_rig
+from .rig import read_rig, unit
 from .work import aside, part
 
 
@@ -35,8 +36,8 @@ def settings(obj: Object, options: BakeOptions) -> BakeSettings:
         push_to_nla=options.push_to_nla,
         bones=bones,
         root_motion=RootMotion(options.root_motion),
-        angle_error=options.angle_error if options.thin else 0.0,
-        distance_error=options.distance_error,
+        angle_error=math.degrees(options.angle_error) if options.thin else 0.0,
+        distance_error=options.distance_error * unit(obj),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import bpy
 from bpy.app.handlers import persistent
 from bpy.props import (
@@ -307,19 +309,22 @@ class BakeOptions:
     )
     angle_error: FloatProperty(
         name="Angle Error",
-        description="How far rotations may be off when keys are thinned, in degrees",
-        min=0.001,
-        soft_max=5.0,
-        default=0.1,
+        description="How far rotations may be off when keys are thinned",
+        subtype='ANGLE',
+        min=math.radians(0.001),
+        soft_max=math.radians(5.0),
+        default=math.radians(0.1),
+        precision=3,
     )
     distance_error: FloatProperty(
         name="Distance Error",
-        description="How far locations may be off when keys are thinned, in metres",
-        min=0.00001,
+        description="How far locations may be off when keys are thinned",
+        subtype='DISTANCE',
+        unit='LENGTH',
+        min=1e-6,
         soft_max=0.1,
         default=0.001,
         precision=4,
-        step=0.1,
     )
 
 

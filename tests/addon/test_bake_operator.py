@@ -128,7 +128,7 @@ def test_only_selected_bones(human):
 
 def test_thinned_keys(human):
     bpy.ops.limber.bake_clip(name="Full")
-    bpy.ops.limber.bake_clip(name="Thin", thin=True, angle_error=1.0, distance_error=0.01)
+    bpy.ops.limber.bake_clip(name="Thin", thin=True, angle_error=0.02, distance_error=0.01)
     full, thin = (
         sum(map(len, curves(human, bpy.data.actions[n]).values())) for n in ("Full", "Thin")
     )
@@ -168,6 +168,7 @@ def test_every_setting_of_a_bake_is_in_the_panel(human):
     panel.root_motion, panel.thin = 'IN_PLACE', True
     panel.angle_error, panel.distance_error = 0.5, 0.25
     chosen, plain = bake_from.settings(human, panel), BakeSettings()
+    assert chosen.angle_error == pytest.approx(np.degrees(0.5))  # Blender's angles are radians
     unchanged = [name for name in vars(plain) if getattr(chosen, name) == getattr(plain, name)]
     assert unchanged == ["end"]  # which the panel says as a range of the clip's own frames
 
