@@ -17,7 +17,7 @@ BPY_5.0 := 5.0.1
 BPY_NUMPY := numpy==1.26.4
 PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check
 # Files of addon/ that need no bpy are checked as strictly as the backend.
-PLAIN_MODULES := environment jobs
+PLAIN_MODULES := environment jobs style.asking
 # Keeps the output of tests that run side by side apart, where make can.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 MAKEFLAGS += --no-print-directory

@@ -37,6 +37,7 @@ def scenes() -> Steps:
     yield from backend_panel()
     yield from character_panels()
     yield from jobs_panel()
+    yield from rigify_panel()
 
 
 def whole_window() -> Steps:
@@ -92,6 +93,14 @@ def character_panels() -> Steps:
     call(bpy.ops.limber.check_motion)
     yield from until(idle)
     yield from panel("check", "check_motion")
+
+
+def rigify_panel() -> Steps:
+    """A rig whose controls are keyed rather than what is learned from."""
+    path = window.PROJECT / "sample_rigs" / "rigify_human.blend"
+    bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)
+    yield 2 * WAIT
+    yield from panel("rig", "rig_rigify")
 
 
 def jobs_panel() -> Steps:
