@@ -131,6 +131,7 @@ def remove(obj: Object, index: int) -> None:
     settings = obj.limber.style
     target = settings.handles[index].target
     settings.handles.remove(index)
+    obj.update_tag()  # Pose Live takes notice
     settings.handle_index = max(0, min(settings.handle_index, len(settings.handles) - 1))
     made = target is not None and any(c.name == COLLECTION for c in target.users_collection)
     if made and target.library is None and handled_by(target, bpy.data.objects) is None:
@@ -139,6 +140,7 @@ def remove(obj: Object, index: int) -> None:
 
 def select(context: Context, entries: Iterable[HandleEntry]) -> None:
     """Selects the Empties of handles, in Object Mode, where they can be moved."""
+    context.view_layer.update()  # an Empty may just have been made
     chosen = [entry.target for entry in entries if entry.target is not None]
     chosen = [target for target in chosen if target.name in context.view_layer.objects]
     if not chosen:

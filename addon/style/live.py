@@ -22,6 +22,7 @@ from bpy.types import Depsgraph, Object, Scene
 from ...backend.errors import UserError
 from ...backend.motion.rig import Rig
 from ...backend.runtime.client import Reply
+from ...backend.runtime.messages import Arrays
 from .. import guesses, session
 from ..guesses import Seen
 from ..rig import read_rig
@@ -46,10 +47,14 @@ class Character:
         self.name = obj.name
         self.seen: Seen = guesses.seen(obj)
         self.poser = Poser(obj, rig)
-        self.files: list[str] = []
-        """The styles that the backend has opened."""
+        self.opened: Any = None
+        """The styles that the backend has opened, and how."""
+        self.pid: int | None = None
+        """The process that has opened them; after a restart it is another."""
         self.asked: Any = None
         """What the last pose was asked for; None asks again."""
+        self.resume = True
+        """Whether the backend must go on from the pose that the character is in."""
         self.place: tuple[int, tuple[float, float]] | None = None
         """A style, and a point of its latent map that is kept."""
         self.steps = 0
@@ -80,15 +85,20 @@ _inside = False
 """Whether Blender is just telling what has changed, or is made to: it must not be asked again."""
 
 
-def start(obj: Object) -> None:
-    """Poses a character from now on, beginning with the pose that it is in."""
+def start(obj: Object, place: tuple[int, tuple[float, float]] | None = None) -> None:
+    """Poses a character from now on, beginning with the pose that it is in.
+
+    It may have no handles as long as it is kept at a place on a latent map, as with `keep_at`.
+    """
     rig = read_rig(obj)
     solving.require_ready(obj, rig)
-    handles.require_used(obj)
+    if place is None:
+        handles.require_used(obj)
     session.ensure()
     stop(obj)
     pose.switch(obj, rig)
     character = _characters[obj.session_uid] = Character(obj, rig)
+    character.place = place
     _listen()
     with quiet():
         bpy.context.view_layer.update()
@@ -125,6 +135,15 @@ def keep_at(obj: Object, style: int, place: tuple[float, float] | None) -> None:
     if character is not None:
         character.place = None if place is None else (style, place)
         _again(obj)
+
+
+def let_go(obj: Object) -> None:
+    """Ends `keep_at`; the pose stays as it is until a handle moves."""
+    character = of(obj)
+    if character is not None and character.place is not None:
+        character.place = None
+        with contextlib.suppress(UserError):
+            character.asked = _question(character, obj)
 
 
 def stop_all(why: str = "") -> None:
@@ -182,9 +201,10 @@ def _on_frame(scene: Scene, depsgraph: Depsgraph) -> None:
 
 @persistent
 def _on_undo(*_: object) -> None:
-    # All data are others now; the next update poses by where the handles are.
+    # All data are others now; the next update poses by where the handles are, but stays near the
+    # pose that has come back.
     for character in _characters.values():
-        character.asked = None
+        character.asked, character.resume = None, True
 
 
 @persistent
@@ -202,12 +222,19 @@ def _told(scene: Scene, depsgraph: Depsgraph, *, frame: bool = False) -> None:
             obj = character.find()
             if obj is None:
                 _end(character, "The character was deleted.")
-            elif edited and obj.mode != 'EDIT' and guesses.seen(obj) is not character.seen:
+            elif obj.mode != 'EDIT' and _changed(character, obj, edited):
                 _end(character, f"The rig of {obj.name} has changed; switch Pose Live on again.")
             else:
                 if frame:
                     pose.switch(obj, character.poser.rig)
                 _look(character, scene)
+
+
+def _changed(character: Character, obj: Object, edited: bool) -> bool:
+    """Whether the rig is no longer what it was; its bones are looked at if they were `edited`."""
+    if edited and guesses.seen(obj) is not character.seen:
+        return True
+    return not character.poser.fits(obj)
 
 
 _HANDLERS = {
@@ -242,7 +269,7 @@ def _look(character: Character, scene: Scene, *, fresh: bool = False) -> None:
             character.asked, character.steps = asked, 0
             _ask(character, obj, fresh=fresh)
     except UserError as error:
-        _say(character, str(error))
+        _complain(character, str(error))
 
 
 def _question(character: Character, obj: Object) -> dict[str, Any]:
@@ -253,8 +280,8 @@ def _question(character: Character, obj: Object) -> dict[str, Any]:
     style, place = character.place or (0, None)
     return {
         "handles": handles.collect(obj, character.poser.rig),
-        "blend": solving.blend(obj),
-        "files": solving.style_files(obj),
+        "blend": solving.blend(obj) if place is None else solving.alone(obj, style),
+        "opened": (solving.style_files(obj), obj.limber.style.use_limits),
         "object": [list(row) for row in obj.matrix_world],
         "style": style,
         "place": place,
@@ -264,8 +291,12 @@ def _question(character: Character, obj: Object) -> dict[str, Any]:
 def _ask(character: Character, obj: Object, *, fresh: bool = False) -> None:
     """Asks for the pose of `character.asked`, and waits a moment for it."""
     asked = character.asked
-    if asked["files"] != character.files:
+    session.ensure()
+    if asked["opened"] != character.opened or character.pid != session.pid():
         _open(character, obj)
+    if character.resume:
+        _ask_first(character, "style.start", {}, solving.starting(obj, character.poser.rig))
+        character.resume = False
     values = {name: asked[name] for name in ("handles", "blend", "style", "place")}
     ticket = session.post(
         "style.solve",
@@ -280,11 +311,17 @@ def _ask(character: Character, obj: Object, *, fresh: bool = False) -> None:
 def _open(character: Character, obj: Object) -> None:
     rig = character.poser.rig
     solving.require_ready(obj, rig)
-    values, arrays = solving.opening(obj, rig)
-    character.files = values["styles"]
+    _ask_first(character, "style.open", *solving.opening(obj, rig))
+    character.opened, character.pid = character.asked["opened"], session.pid()
+    character.resume = True
+
+
+def _ask_first(
+    character: Character, name: str, values: dict[str, Any], arrays: Arrays | None = None
+) -> None:
+    """Asks for what a pose needs; without it, posing is over."""
     refused = partial(_refused, character.uid)
-    session.post("style.open", {"name": character.key, **values}, arrays, then=refused)
-    session.post("style.start", {"name": character.key}, solving.starting(obj, rig), then=refused)
+    session.post(name, {"name": character.key, **values}, arrays, then=refused)
 
 
 def _refused(uid: int, reply: Reply) -> None:
@@ -301,10 +338,7 @@ def _answered(uid: int, reply: Reply) -> None:
     if character is None or obj is None or reply.dropped:
         return
     if reply.error or reply.bug:
-        if session.running():
-            _say(character, _complaint(reply))
-        else:
-            _end(character, _complaint(reply))
+        _complain(character, _complaint(reply))
         return
     before, character.solved = character.solved, Solved.of(reply.checked())
     _say(character, character.solved.sentence)
@@ -361,6 +395,14 @@ def _complaint(reply: Reply) -> str:
     except UserError as error:
         return str(error)
     return ""
+
+
+def _complain(character: Character, text: str) -> None:
+    """Says what is wrong; without a backend it is over."""
+    if session.problem():
+        _end(character, text)
+    else:
+        _say(character, text)
 
 
 def _say(character: Character, text: str) -> None:

@@ -52,6 +52,7 @@ def remove(obj: Object, index: int) -> None:
     """Takes a style off the list; its file stays, as others may use it."""
     style = obj.limber.style
     style.styles.remove(index)
+    obj.update_tag()  # Pose Live takes notice
     style.style_index = max(0, min(style.style_index, len(style.styles) - 1))
 
 

@@ -24,6 +24,8 @@ from ..rig import Switch, world_metres
 
 Numbers = NDArray[np.float64]
 
+_SAME_SIZE = 1e-4
+"""An object that has grown by no more than this part has not grown."""
 _REFRESH = {'OBJECT', 'DATA'}
 
 
@@ -55,7 +57,7 @@ class Poser:
 
     def __init__(self, obj: Object, rig: Rig) -> None:
         self.rig = rig
-        self._metres = world_metres(obj, rig)
+        self._metres, self._size = world_metres(obj, rig), obj.matrix_world.median_scale
         tree, bones = rig.controls.tree, obj.pose.bones
         above = tree.above(rig.controls.joints.index(0))[1:-1]
         self._held = [tree.names[bone] for bone in above]
@@ -82,6 +84,11 @@ class Poser:
         """The bones that poses are written onto."""
         written = sorted({*self._turned.tolist(), *self._moved.tolist()})
         return [self.rig.controls.tree.names[bone] for bone in written]
+
+    def fits(self, obj: Object) -> bool:
+        """Whether the object still has the size for which this was made."""
+        size = obj.matrix_world.median_scale
+        return abs(size - self._size) < _SAME_SIZE * self._size
 
     def write(self, obj: Object, pose: Pose) -> None:
         """Brings the character into a pose; Blender shows it with its next update."""

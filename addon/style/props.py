@@ -46,8 +46,14 @@ AXES = [
 ]
 
 
+def _changed(self: PropertyGroup, context: Context) -> None:
+    # Pose Live looks again when Blender says that the character has changed.
+    self.id_data.update_tag()
+
+
 def _shape_changed(self: HandleEntry, context: Context) -> None:
     handles.shape(self)
+    _changed(self, context)
 
 
 def _is_camera(self: HandleEntry, obj: Object) -> bool:
@@ -61,6 +67,7 @@ class HandleEntry(PropertyGroup):
         type=Object,
         name="Object",
         description="Empty, or for solids also a mesh, that says where; move it to pose",
+        update=_changed,
         override=_KEPT,
     )
     kind: EnumProperty(
@@ -74,6 +81,7 @@ class HandleEntry(PropertyGroup):
     bone: StringProperty(
         name="Bone",
         description="Bone that the handle moves; empty means the whole body for Keep Out",
+        update=_changed,
         override=_KEPT,
     )
     end: EnumProperty(
@@ -84,16 +92,21 @@ class HandleEntry(PropertyGroup):
             ('TAIL', "Tail", "The tip of the bone"),
         ],
         default='HEAD',
+        update=_changed,
         override=_KEPT,
     )
     other: StringProperty(
-        name="Beside", description="Bone that carries the handle along", override=_KEPT
+        name="Beside",
+        description="Bone that carries the handle along",
+        update=_changed,
+        override=_KEPT,
     )
     axis: EnumProperty(
         name="Aims With",
         description="What of the bone points to the Empty",
         items=AXES,
         default='BONE',
+        update=_changed,
         override=_KEPT,
     )
     camera: PointerProperty(
@@ -101,6 +114,7 @@ class HandleEntry(PropertyGroup):
         name="Camera",
         description="Camera in whose picture the bone lies behind the Empty",
         poll=_is_camera,
+        update=_changed,
         override=_KEPT,
     )
     solid: EnumProperty(
@@ -117,16 +131,22 @@ class HandleEntry(PropertyGroup):
         min=0.0,
         soft_max=10.0,
         default=1.0,
+        update=_changed,
         override=_KEPT,
     )
     hard: BoolProperty(
         name="Hard",
         description="Must be met wherever possible; soft ones give way to the style a little",
         default=False,
+        update=_changed,
         override=_KEPT,
     )
     use: BoolProperty(
-        name="On", description="Use this handle for posing", default=True, override=_KEPT
+        name="On",
+        description="Use this handle for posing",
+        default=True,
+        update=_changed,
+        override=_KEPT,
     )
 
 
@@ -138,6 +158,7 @@ class StyleEntry(PropertyGroup):
         name="File",
         description="The .limber file that holds the style; empty while it is being trained",
         subtype='FILE_PATH',
+        update=_changed,
         override=_KEPT,
     )
     job: StringProperty(
@@ -150,6 +171,7 @@ class StyleEntry(PropertyGroup):
         max=1.0,
         default=1.0,
         subtype='FACTOR',
+        update=_changed,
         override=_KEPT,
     )
     about: StringProperty(
@@ -190,18 +212,21 @@ class StyleSettings(PropertyGroup):
             ('OBJECT', "Object", "The ground is a plane through an object, square to its Z axis"),
         ],
         default='NONE',
+        update=_changed,
         override=_KEPT,
     )
     ground_object: PointerProperty(
         type=Object,
         name="Ground Object",
         description="Object through whose origin the ground goes, square to its Z axis",
+        update=_changed,
         override=_KEPT,
     )
     use_limits: BoolProperty(
         name="Joint Limits",
         description="Keep joints within the Limit Rotation constraints and IK limits of the rig",
         default=True,
+        update=_changed,
         override=_KEPT,
     )
     switched: CollectionProperty(type=Switched, name="Switched", override=_KEPT_LIST)
