@@ -16,6 +16,7 @@ from .ops import rig as rig_operators
 from .ops import session as session_operators
 from .ops import style as style_operators
 from .ops import style_handles as style_handle_operators
+from .ops import style_image as style_image_operators
 from .ops import style_map as style_map_operators
 from .ops import style_trajectories as style_trajectory_operators
 from .style import live as style_live
@@ -29,6 +30,7 @@ from .ui import jobs as jobs_panel  # a plain name would hide addon/jobs.py
 from .ui import rig as rig_panel
 from .ui import style as style_panel
 from .ui import style_handles as style_handles_panel
+from .ui import style_image as style_image_panel
 from .ui import style_map as style_map_panel
 from .ui import style_trajectories as style_trajectories_panel
 
@@ -47,6 +49,7 @@ MODULES: tuple[ModuleType, ...] = (
     style_live,
     style_operators,
     style_handle_operators,
+    style_image_operators,
     style_map_operators,
     style_trajectory_operators,
     rig_panel,
@@ -57,6 +60,7 @@ MODULES: tuple[ModuleType, ...] = (
     style_handles_panel,
     style_map_panel,
     style_trajectories_panel,
+    style_image_panel,
     jobs_panel,
     backend,
     preferences,

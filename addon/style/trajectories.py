@@ -60,9 +60,10 @@ class Motion:
 
     def sentence(self, first: int) -> str:
         """How well it was met, for a motion that begins on frame `first`."""
-        said = f"handles are met to {100.0 * self.worst:.1f} cm"
-        if self.worst >= 0.005:
-            said += f", worst on frame {first + self.worst_frame}"
+        said = "all handles are met"
+        if self.worst >= 0.001:
+            where = first + self.worst_frame
+            said = f"handles are met to {100.0 * self.worst:.1f} cm, worst on frame {where}"
         if self.unmet:
             said += f"; hard ones could not be met on {self.unmet} frames"
         return said
