@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import bpy
 import numpy as np
@@ -21,7 +22,7 @@ from .movers import drivers, ik_chain, why_carried, why_held
 from .playing import carrying, require_no_tweaking
 from .rig import object_from_world, parent_space, placement, profile_of, read_rig
 from .rig.profile import Switch
-from .work import aside, part, run
+from .work import aside, computed, part, run
 
 _TRANSFORMS = ("location", "rotation", "scale")
 
@@ -152,7 +153,8 @@ def _planning(
         unusual.unusual(rig.controls.tree, channels.rotations, channels.translations)
         return channels
 
-    channels = yield from aside(compute, 0.7)
+    numbers = clip.rotations.size
+    channels = yield from computed(compute, numbers, 0.7)
     motion = Motion(
         rig.controls.tree,
         channels,
@@ -346,13 +348,20 @@ def _writing(
 
 
 def _key_all(curve: FCurve, values: NDArray[np.float32], start: int) -> None:
-    points = np.empty((len(values), 2), dtype=np.float32)
-    points[:, 0] = np.arange(start, start + len(values))
-    points[:, 1] = values
+    points = _timed(start, len(values))
+    points[1::2] = values
     keys = curve.keyframe_points
     keys.add(len(values))
-    keys.foreach_set("co", points.ravel())
+    keys.foreach_set("co", points)
     curve.update()  # keys are born as Bezier; this gives them their handles
+
+
+@lru_cache(maxsize=2)
+def _timed(start: int, count: int) -> NDArray[np.float32]:
+    """Keys at frames one after another, without values yet, for one curve at a time."""
+    points = np.zeros(2 * count, dtype=np.float32)
+    points[::2] = np.arange(start, start + count)
+    return points
 
 
 def _key_thinned(curve: FCurve, thinned: Keys, start: int) -> None:

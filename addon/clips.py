@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import bpy
@@ -16,10 +17,10 @@ from ..backend.motion.clip import Clip
 from ..backend.motion.rig import Rig
 from . import compat
 from .curves import reading_channels, split_path
-from .movers import scales, why_evaluated
+from .movers import scales, why_not_plain
 from .playing import evaluating
 from .rig import read_rig
-from .work import aside, part, run
+from .work import computed, part, run
 
 MOST_FRAMES = 200_000
 BESIDE = 0.01
@@ -96,11 +97,18 @@ def reading(
     _check(source)
     render = bpy.context.scene.render
     of = {"fps": render.fps / render.fps_base, "label": source.action.name, "loop": source.loop}
-    if why_evaluated(obj, rig, source):
-        return (yield from part(evaluating(obj, rig, source, **of), 0.0, 1.0))
     curves = compat.playing_curves(source.action, source.slot)
+    if why_not_plain(obj, rig, source, curves):
+        return (yield from evaluating(obj, rig, source, **of))
     channels = yield from part(reading_channels(obj, rig, curves, source.frames), 0.0, 0.8)
-    return (yield from aside(lambda: rig.clip_from_channels(channels, **of), 0.8))
+    make = partial(rig.clip_from_channels, channels, **of)
+    return (yield from computed(make, channels.rotations.size, 0.8))
+
+
+def why_evaluated(obj: Object, rig: Rig, source: Source) -> str:
+    """Why frames must be set to know this motion; empty where its curves say it all."""
+    curves = compat.playing_curves(source.action, source.slot)
+    return why_not_plain(obj, rig, source, curves)
 
 
 def warnings(obj: Object, rig: Rig, source: Source) -> list[str]:

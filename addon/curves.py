@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import lru_cache
 
 import bpy
@@ -18,6 +18,7 @@ from ..backend.motion.inheritance import Inheritance
 from ..backend.motion.rig import Channels, Placement, Rig
 from ..backend.motion.rotations import from_channel
 from .rig import object_to_world
+from .work import part
 
 ROTATION_PATHS = {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}
 _AT_REST = {'QUATERNION': (1.0, 0.0, 0.0, 0.0), 'AXIS_ANGLE': (0.0, 0.0, 1.0, 0.0)}
@@ -47,13 +48,24 @@ def split_path(path: str) -> tuple[str, str]:
 
 def inheritance(obj: Object, names: Sequence[str]) -> Inheritance:
     """Which of these bones, after the object as the first, do not follow their parents as usual."""
-    bones = dict(enumerate((obj.data.bones[name] for name in names[1:]), start=1))
-    adrift = [place for place, bone in bones.items() if not bone.use_local_location]
-    return Inheritance(
-        upright=tuple(place for place, bone in bones.items() if not bone.use_inherit_rotation),
-        adrift=tuple(adrift),
-        axes=np.array([_seen_at_rest(bones[place]) for place in adrift]).reshape(-1, 4),
+    bones = obj.data.bones
+    unusual = set(_without(obj, "use_inherit_rotation")), set(_without(obj, "use_local_location"))
+    upright, adrift = (
+        [place for place, name in enumerate(names) if name in without] if without else []
+        for without in unusual
     )
+    return Inheritance(
+        upright=tuple(upright),
+        adrift=tuple(adrift),
+        axes=np.array([_seen_at_rest(bones[names[place]]) for place in adrift]).reshape(-1, 4),
+    )
+
+
+def _without(obj: Object, flag: str) -> list[str]:
+    """The bones of an armature that do not have a flag."""
+    flags = np.empty(len(obj.data.bones), dtype=bool)
+    obj.data.bones.foreach_get(flag, flags)
+    return [obj.data.bones[place].name for place in np.flatnonzero(~flags).tolist()]
 
 
 def _seen_at_rest(bone: Bone) -> Quaternion:
@@ -95,7 +107,8 @@ def reading_channels(
     rotations = _rotations(turns, modes)
     inheritance(obj, names).usual(rig.bones, rotations, moves)
     placement = object_to_world(obj, rig, Placement(moves[:, 0], rotations[:, 0]))
-    return Channels(placement, rotations, moves * rig.metres)
+    moves *= rig.metres
+    return Channels(placement, rotations, moves)
 
 
 def _at_rest(
@@ -112,47 +125,67 @@ def _at_rest(
 
 def sampling(
     curves: Sequence[FCurve], frames: NDArray[np.int64]
-) -> Generator[float, None, NDArray[np.float64]]:
+) -> Generator[float, None, NDArray[np.float32]]:
     """The values `(curves, frames)` of curves at the frames, as Blender evaluates them.
 
     The keys of plain curves are read in bulk, other curves are evaluated frame by frame.
     """
-    values = np.empty((len(curves), len(frames)))
-    alike: dict[bytes, list[int]] = {}
-    points: dict[int, NDArray[np.float32]] = {}
-    odd: list[int] = []
-    rest = 0
+    count = len(frames)
+    points = np.empty((len(curves), 2 * count), dtype=np.float32)
+    values = points[:, 1::2]
+    dense, others = [], []
     for place, curve in enumerate(curves):
         keys = curve.keyframe_points
-        count = len(keys)
-        if not count or len(curve.modifiers):
-            odd.append(place)
-            continue
-        points[place] = row = np.empty(2 * count, dtype=np.float32)
-        keys.foreach_get("co", row)
-        alike.setdefault(row[::2].tobytes(), []).append(place)
-        rest += count
-        if rest > _ONE_STEP:
-            rest = 0
+        if len(keys) == count and not curve.modifiers:
+            keys.foreach_get("co", points[place])
+            dense.append(place)
+        else:
+            others.append(place)
+        if place % _at_once(count) == 0:
             yield 0.5 * place / len(curves)
-    for places in _parts(list(alike.values()), len(frames)):
-        keys = np.stack([points[place] for place in places]).reshape(len(places), -1, 2)
-        odd += _sample_alike(curves, places, keys, frames.astype(np.float64), values)
-        yield 0.7
-    for done, place in enumerate(odd):
-        evaluate = curves[place].evaluate
-        values[place] = [evaluate(frame) for frame in frames.tolist()]
-        yield 0.7 + 0.3 * done / len(odd)
+    exact = points[:, ::2] == frames.astype(np.float32)  # a key on each frame, and no others
+    if others or not exact.all():
+        others += [place for place in dense if not exact[place].all()]
+        yield from part(_sampling_sparse(curves, others, frames, values), 0.5, 1.0)
     _check_numbers(curves, frames, values)
     return values
 
 
-def _parts(groups: list[list[int]], frames: int) -> Iterator[list[int]]:
-    """The same groups, cut where there is too much to do in one step."""
-    size = max(1, _ONE_STEP // frames)
-    for group in groups:
-        for start in range(0, len(group), size):
-            yield group[start : start + size]
+def _at_once(frames: int) -> int:
+    """How many curves are read without a pause."""
+    return max(1, _ONE_STEP // frames)
+
+
+def _sampling_sparse(
+    curves: Sequence[FCurve],
+    places: list[int],
+    frames: NDArray[np.int64],
+    values: NDArray[np.float32],
+) -> Generator[float, None, None]:
+    """Fills in the values of curves that do not have their keys on the frames."""
+    alike: dict[bytes, list[int]] = {}
+    points: dict[int, NDArray[np.float32]] = {}
+    odd: list[int] = []
+    for place in places:
+        keys = curves[place].keyframe_points
+        if not len(keys) or curves[place].modifiers:
+            odd.append(place)
+            continue
+        points[place] = np.empty(2 * len(keys), dtype=np.float32)
+        keys.foreach_get("co", points[place])
+        alike.setdefault(points[place][::2].tobytes(), []).append(place)
+        if place % 64 == 0:
+            yield 0.1
+    for group in alike.values():
+        for start in range(0, len(group), _at_once(len(frames))):
+            some = group[start : start + _at_once(len(frames))]
+            keys = np.stack([points[place] for place in some]).reshape(len(some), -1, 2)
+            odd += _sample_alike(curves, some, keys, frames.astype(np.float64), values)
+            yield 0.3
+    for done, place in enumerate(odd):
+        evaluate = curves[place].evaluate
+        values[place] = [evaluate(frame) for frame in frames.tolist()]
+        yield 0.3 + 0.7 * done / len(odd)
 
 
 def _sample_alike(
@@ -160,7 +193,7 @@ def _sample_alike(
     places: list[int],
     keys: NDArray[np.float32],
     times: NDArray[np.float64],
-    values: NDArray[np.float64],
+    values: NDArray[np.float32],
 ) -> list[int]:
     """Fills in the values of curves with keys at the same times; gives those that it cannot."""
     keyed = keys[0, :, 0].astype(np.float64)
@@ -196,7 +229,7 @@ def _column(
 
 
 def _check_numbers(
-    curves: Sequence[FCurve], frames: NDArray[np.int64], values: NDArray[np.float64]
+    curves: Sequence[FCurve], frames: NDArray[np.int64], values: NDArray[np.float32]
 ) -> None:
     if np.isfinite(values).all():
         return
@@ -209,10 +242,12 @@ def _check_numbers(
 
 
 def _rotations(turns: NDArray[np.float64], modes: Sequence[str]) -> NDArray[np.float64]:
-    """`(frames, bones, 4)` of raw channels, one rotation mode at a time."""
-    out = np.empty(turns.shape)
-    for mode in set(modes):
-        bones = [bone for bone, other in enumerate(modes) if other == mode]
-        width = 4 if mode in ROTATION_PATHS else 3
-        out[:, bones] = from_channel(turns[:, bones, :width], mode)
-    return out
+    """Makes raw channels `(frames, bones, 4)` rotations in place, one rotation mode at a time."""
+    from_channel(turns[:, 0], modes[0], out=turns[:, 0])
+    if len(set(modes[1:])) == 1:  # most rigs; a slice needs no copy
+        from_channel(turns[:, 1:], modes[1], out=turns[:, 1:])
+        return turns
+    for mode in set(modes[1:]):
+        bones = [bone for bone, other in enumerate(modes) if bone and other == mode]
+        turns[:, bones] = from_channel(turns[:, bones], mode)
+    return turns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -10,7 +10,6 @@ import numpy as np
 from bpy.types import Constraint, FCurve, Object, PoseBone
 
 from ..backend.motion.rig import Rig
-from . import compat
 from .curves import bone_path, sampling, split_path
 from .work import run
 
@@ -23,31 +22,49 @@ _SIZE_WITHIN = 1e-5
 """Scale keys this close to the size that a bone or the object has anyway change nothing."""
 
 
-def why_evaluated(obj: Object, rig: Rig, source: Source) -> str:
+def why_not_plain(obj: Object, rig: Rig, source: Source, curves: Sequence[FCurve]) -> str:
     """Why frames must be set to know this motion; empty where its curves say it all."""
     if source.strip:
         return "an NLA strip plays it"
-    names = set(rig.bones.names)
-    curves = compat.playing_curves(source.action, source.slot)
     switches = _Switches(obj, curves, source.frames)
-    for bone in (obj.pose.bones[name] for name in rig.bones.names[1:]):
-        if any(switches.acts(constraint, bone.name) for constraint in bone.constraints):
-            return f"{bone.name} has constraints"
-    if not names.isdisjoint(_ik_chains(obj, switches)):
-        return "inverse kinematics moves it"
-    if carried := _why_held(obj, switches) or _why_carried(obj):
-        return carried
+    names = set(rig.bones.names)
+    return (
+        _why_constrained(obj, names, switches)
+        or _why_held(obj, switches)
+        or _why_carried(obj)
+        or _why_driven(obj, names)
+        or _why_keyed(obj, names, curves)
+    )
+
+
+def _why_constrained(obj: Object, names: set[str], switches: _Switches) -> str:
+    for bone in obj.pose.bones:
+        for constraint in bone.constraints:
+            moved = names.intersection(ik_chain(bone, constraint))
+            if moved and switches.acts(constraint, bone.name):
+                own = bone.name in moved
+                return f"{bone.name} has constraints" if own else "inverse kinematics moves it"
+    return ""
+
+
+def _why_driven(obj: Object, names: set[str]) -> str:
     for driver in drivers(obj):
         name, channel = split_path(driver.data_path)
         if name in names and channel.startswith(_TRANSFORMS):
             return f"{name or obj.name} has drivers"
+    return ""
+
+
+def _why_keyed(obj: Object, names: set[str], curves: Iterable[FCurve]) -> str:
+    """Keys on what the other channels are read by."""
     for curve in curves:
-        name, channel = split_path(curve.data_path)
-        if name not in names:
+        path = curve.data_path
+        if not path.endswith(("scale", "mode")) and "delta_" not in path:
             continue
-        if channel == "scale" and scales(obj, curve, name):
+        name, channel = split_path(path)
+        if name in names and channel == "scale" and scales(obj, curve, name):
             return f"{name or obj.name} has scale keys"
-        if channel == "rotation_mode" or channel.startswith("delta_"):
+        if name in names and (channel == "rotation_mode" or channel.startswith("delta_")):
             return f"{name or obj.name} has keys on its {channel.replace('_', ' ')}"
     return ""
 
@@ -103,16 +120,6 @@ class _Switches:
         if path in self._keyed:
             return run(sampling([self._keyed[path]], self._frames))[0]
         return np.array([float(now)])
-
-
-def _ik_chains(obj: Object, switches: _Switches) -> set[str]:
-    """Bones that an IK constraint further down the chain moves."""
-    chained: set[str] = set()
-    for bone in obj.pose.bones:
-        for constraint in bone.constraints:
-            if constraint.type in _CHAINED and switches.acts(constraint, bone.name):
-                chained.update(ik_chain(bone, constraint))
-    return chained
 
 
 def ik_chain(bone: PoseBone, constraint: Constraint) -> list[str]:

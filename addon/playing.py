@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -15,7 +16,7 @@ from ..backend.errors import UserError
 from ..backend.motion.clip import Clip
 from ..backend.motion.rig import Rig
 from . import compat
-from .work import aside
+from .work import computed
 
 if TYPE_CHECKING:  # clips.py needs this file
     from .clips import Source
@@ -53,11 +54,8 @@ def evaluating(
             "delete the damaged keys in the Graph Editor."
         )
     objects[:, :3] *= rig.metres / np.mean(np.abs(obj.matrix_world.to_scale()))
-    return (
-        yield from aside(
-            lambda: rig.clip_from_matrices(objects, matrices, fps, label, loop), fraction=0.95
-        )
-    )
+    make = partial(rig.clip_from_matrices, objects, matrices, fps, label, loop)
+    return (yield from computed(make, matrices.size, 0.95))
 
 
 def carrying(obj: Object, frames: NDArray[np.int64]) -> Generator[float, None, NDArray[np.float64]]:
@@ -90,7 +88,7 @@ def played(obj: Object, source: Source | None) -> Iterator[None]:
         after.enter_context(_posed(obj))
         after.callback(compat.Assignment(obj).restore)
         animation = obj.animation_data or obj.animation_data_create()
-        after.callback(setattr, animation, "use_nla", animation.use_nla)
+        after.callback(_set_use_nla, obj, animation.use_nla)
         if source is not None and source.strip:
             compat.assign(obj, None)
             animation.use_nla = True
@@ -102,6 +100,10 @@ def played(obj: Object, source: Source | None) -> Iterator[None]:
             animation.use_nla = False
             compat.assign(obj, None)
         yield
+
+
+def _set_use_nla(obj: Object, value: bool) -> None:
+    obj.animation_data.use_nla = value
 
 
 def _require_playable(obj: Object) -> None:
@@ -149,9 +151,10 @@ def _alone(obj: Object, source: Source) -> Iterator[None]:
             other.mute = other != strip
         yield
     finally:
-        for other, before in zip(track.strips, muted):
+        # Looked up again: of an object that is gone meanwhile nothing may be touched.
+        for other, before in zip(find_strip(obj, source)[0].strips, muted):
             other.mute = before
-        for other, before in zip(tracks, solo):
+        for other, before in zip(obj.animation_data.nla_tracks, solo):
             if other.is_solo != before:
                 other.is_solo = before
 

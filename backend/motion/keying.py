@@ -95,8 +95,9 @@ def rotation_tracks(rotations: Array, modes: Mapping[int, str]) -> list[Track]:
     for mode, bones in by_mode.items():
         values = to_channel(rotations[:, bones], mode)
         if mode == "QUATERNION":
-            values = values * np.where(values[:1, :, :1] < 0.0, -1.0, 1.0)
-        found.update({bone: values[:, place] for place, bone in enumerate(bones)})
+            values *= np.where(values[:1, :, :1] < 0.0, -1.0, 1.0)
+        curves = np.ascontiguousarray(np.moveaxis(values, 0, -1))  # each curve in one piece
+        found.update({bone: curves[place].T for place, bone in enumerate(bones)})
     return [Track(bone, found[bone], mode) for bone, mode in modes.items()]
 
 

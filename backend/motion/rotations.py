@@ -36,11 +36,21 @@ def conjugate(q: Array) -> Array:
     return q * np.array([1.0, -1.0, -1.0, -1.0])
 
 
-def normalize(q: ArrayLike) -> Array:
-    """Unit length; a quaternion of no length becomes the identity."""
+def normalize(q: ArrayLike, nothing: Array = IDENTITY, out: Array | None = None) -> Array:
+    """Unit length; a quaternion of no length becomes `nothing`, the identity by default.
+
+    `out` takes the result, and may be `q` itself.
+    """
     q = np.asarray(q, dtype=np.float64)
     length = np.sqrt(np.einsum("...i,...i->...", q, q))[..., None]
-    return np.where(length > _TINY, q / np.maximum(length, _TINY), IDENTITY)
+    short = ~(length > _TINY)
+    if not short.any():
+        return np.divide(q, length, out=out)
+    found = np.where(short, nothing, q / np.maximum(length, _TINY))
+    if out is None:
+        return found
+    out[...] = found
+    return out
 
 
 def rotate(q: Array, v: Array) -> Array:
@@ -170,6 +180,8 @@ def continuous(q: Array) -> Array:
     if len(q) < 2:
         return q.copy()
     flips = np.einsum("...i,...i->...", q[1:], q[:-1]) < 0
+    if not flips.any():
+        return q.copy()
     signs = np.where(np.cumsum(flips, axis=0) % 2 == 1, -1.0, 1.0)
     out = q.copy()
     out[1:] *= signs[..., None]
@@ -267,20 +279,21 @@ def to_axis_angle_continuous(q: Array) -> tuple[Array, Array]:
     return axis, angle
 
 
-def from_channel(values: Array, mode: str) -> Array:
+def from_channel(values: Array, mode: str, out: Array | None = None) -> Array:
     """Rotations of Blender's channels in a rotation mode: quaternions, axis-angle or Euler.
 
-    Like Blender, takes a quaternion of no length for half a turn about X.
+    Like Blender, takes a quaternion of no length for half a turn about X. `out` as in `normalize`.
     """
     if mode == "QUATERNION":
-        nothing = ~values.any(axis=-1)
-        found = normalize(values)
-        if nothing.any():
-            found[nothing] = HALF_TURN
-        return found
+        return normalize(values, HALF_TURN, out)
     if mode == "AXIS_ANGLE":
-        return from_axis_angle(values[..., 1:], values[..., 0])
-    return from_euler(values, mode)
+        found = from_axis_angle(values[..., 1:], values[..., 0])
+    else:
+        found = from_euler(values[..., :3], mode)
+    if out is None:
+        return found
+    out[...] = found
+    return out
 
 
 def to_channel(q: Array, mode: str) -> Array:
