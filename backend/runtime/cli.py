@@ -181,6 +181,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--clip", metavar="LABEL", help="write just this clip")
     _finish(command, _convert, as_json=False)
 
+    from ..style.commands import add_commands
+
+    add_commands(
+        commands.add_parser("style", help="learn styles and pose with them"), _show, _report
+    )
+
     _add_job_commands(commands.add_parser("job", help="run, list, show, cancel or resume jobs"))
 
     command = commands.add_parser("versions", help="tell the versions of Limber and its packages")

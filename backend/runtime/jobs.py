@@ -28,6 +28,8 @@ from .progress import Cancelled, Progress, TimeLeft
 
 KINDS = {
     "analyse": ".analyse:analyse",
+    "style_markers": ".style.markers:style_markers",
+    "style_trajectories": ".style.trajectories:style_trajectories",
     "train_style": ".style.training:train_style",
 }
 """What can be run: functions `(Job) -> None`, imported when a job of their kind begins."""

@@ -19,7 +19,7 @@ from ..motion import kinematics
 from ..motion.clip import Clip
 from ..motion.rotations import Array, conjugate, rotate
 from ..motion.skeleton import Skeleton
-from ..runtime.files import plain_errors
+from ..runtime.files import plain_errors, write_json
 from ..runtime.jobs import Job
 from .handles import Handle
 from .model import StyleModel
@@ -29,8 +29,8 @@ from .training import train
 from .trajectories import Track, keep, restore, solve_tracks, write_result
 
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
-WEIGHT = 0.002
-"""Markers slide on skin: each is trusted to within 7 mm rather than a third of one."""
+WEIGHT = 0.1
+"""Markers slide on skin: each is trusted to within 1 mm rather than a third of one."""
 GOOD_PART = 0.9
 """Frames where at least this part of the markers is seen are good enough to learn from."""
 
@@ -264,7 +264,7 @@ class Settings:
     style: str = ""
     """Path of the style's `.limber` file."""
     file: str = ""
-    """Path of a TRC or CSV file of marker tracks."""
+    """Path of a TRC or CSV file of marker tracks; a plain name is in the job's own folder."""
     placings: list[dict[str, Any]] = field(default_factory=list)
     """Marker, joint and offset; without offsets, they are found from the frame `frame`."""
     frame: int = -1
@@ -290,7 +290,8 @@ def style_markers(job: Job) -> None:
     except TypeError as error:
         raise UserError(f"The settings of this job do not fit: {error}.") from error
     model = StyleModel.load(Path(settings.style))
-    markers = read(Path(settings.file), settings.up, settings.unit, settings.fps)
+    # A file that came with the job is in its folder; other paths are whole ones.
+    markers = read(job.folder / settings.file, settings.up, settings.unit, settings.fps)
     placings = find_placings(model, markers, settings)
     if settings.learn:
         job.progress(0.0, "Learning from the take")
@@ -309,6 +310,7 @@ def style_markers(job: Job) -> None:
     apart = marker_places(clip, placings) - _chosen(markers, placings)
     off = np.linalg.norm(apart, axis=-1)
     job.log(f"Seen markers are off by {1000 * float(np.nanmean(off)):.0f} mm on average.")
+    write_json(job.folder / "report.json", {"seen_mm": 1000 * float(np.nanmean(off))})
     write_result(job, clip, sentences)
 
 
