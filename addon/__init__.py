@@ -18,6 +18,7 @@ from .ops import style as style_operators
 from .ops import style_handles as style_handle_operators
 from .ops import style_image as style_image_operators
 from .ops import style_map as style_map_operators
+from .ops import style_markers as style_marker_operators
 from .ops import style_trajectories as style_trajectory_operators
 from .style import live as style_live
 from .style import props as style_props
@@ -32,6 +33,7 @@ from .ui import style as style_panel
 from .ui import style_handles as style_handles_panel
 from .ui import style_image as style_image_panel
 from .ui import style_map as style_map_panel
+from .ui import style_markers as style_markers_panel
 from .ui import style_trajectories as style_trajectories_panel
 
 MODULES: tuple[ModuleType, ...] = (
@@ -52,6 +54,7 @@ MODULES: tuple[ModuleType, ...] = (
     style_image_operators,
     style_map_operators,
     style_trajectory_operators,
+    style_marker_operators,
     rig_panel,
     clips_panel,
     bake_panel,
@@ -60,6 +63,7 @@ MODULES: tuple[ModuleType, ...] = (
     style_handles_panel,
     style_map_panel,
     style_trajectories_panel,
+    style_markers_panel,
     style_image_panel,
     jobs_panel,
     backend,

@@ -24,6 +24,8 @@ from .versions import versions
 
 HANDLERS = {
     "echo": ".runtime.session:echo",
+    "markers.place": ".style.marker_requests:place",
+    "markers.read": ".style.marker_requests:read",
     "style.close": ".style.session:close",
     "style.map": ".style.session:draw_map",
     "style.open": ".style.session:open_style",
