@@ -283,7 +283,7 @@ def _rows(obj: Object, sources: Sequence[Source]) -> list[dict[str, Any]]:
             "end": source.end,
             "frames": len(source.frames),
             "fps": fps,
-            "seconds": (len(source.frames) - (0 if source.loop else 1)) / fps,
+            "seconds": (len(source.frames) - 1) / fps,
             "joints": len(rig.skeleton),
             "loop": source.loop,
             "warnings": clips.warnings(obj, rig, source),

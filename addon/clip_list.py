@@ -115,7 +115,7 @@ def _flaws(obj: Object, found: Source, rig: Rig) -> Generator[float, None, list[
 
 
 def measure(obj: Object, entry: ClipEntry) -> None:
-    """Brings the length of one entry up to date, after its range or its loop was changed."""
+    """Brings the length of one entry up to date, after its range was changed."""
     if (found := source(obj, entry)) is not None:
         _measure(entry, found)
 
@@ -239,8 +239,7 @@ def _add(obj: Object, found: Source, rig: Rig | None) -> ClipEntry:
 def _measure(entry: ClipEntry, found: Source) -> None:
     render = bpy.context.scene.render
     entry.frames = max(_frames(found), 0)
-    steps = entry.frames if entry.loop else entry.frames - 1
-    entry.seconds = max(steps, 0) * render.fps_base / render.fps
+    entry.seconds = max(entry.frames - 1, 0) * render.fps_base / render.fps
 
 
 def _frames(found: Source) -> int:

@@ -83,9 +83,8 @@ class ClipEntry(PropertyGroup):
     )
     loop: BoolProperty(
         name="Loop",
-        description="The last frame leads back into the first",
+        description="The motion repeats: its last frame is the first of the next round",
         default=False,
-        update=_length_changed,
         override=_KEPT,
     )
     frames: IntProperty(name="Frames", description="Number of frames", override=_KEPT)

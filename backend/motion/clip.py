@@ -31,7 +31,8 @@ class Clip:
     (Blender's location channel), metres; None where bones keep their lengths, as learners assume.
     """
     loop: bool = False
-    """Whether the last frame leads back into the first."""
+    """Whether the motion repeats itself: its last frame is the first of the next round, as in
+    Blender's cyclic Actions."""
     label: str = ""
     """What the clip is called: the Action's name, the file's name."""
 
@@ -62,8 +63,8 @@ class Clip:
 
     @property
     def seconds(self) -> float:
-        """From the first frame to the last; a looping clip also counts the step back."""
-        return (self.frames - (0 if self.loop else 1)) / self.fps
+        """From the first frame to the last, which is one round of a loop."""
+        return (self.frames - 1) / self.fps
 
     def cut(self, start: int, stop: int) -> Clip:
         """The frames from `start` up to, not including, `stop`."""
@@ -77,11 +78,17 @@ class Clip:
         )
 
     def resampled(self, fps: float) -> Clip:
-        """The same motion at another rate: positions linearly, rotations along the shorter way."""
+        """The same motion at another rate: positions linearly, rotations along the shorter way.
+
+        A loop keeps its last frame, without which it would not close; its tempo gives way a little.
+        """
         if abs(fps - self.fps) < 1e-9 or self.frames == 1:
             return replace(self, fps=float(fps))
-        count = int(np.floor((self.frames - 1) / self.fps * fps + 1e-6)) + 1
-        times = np.arange(count) * (self.fps / fps)
+        steps = self.seconds * fps
+        if self.loop:
+            times = np.linspace(0.0, self.frames - 1, max(round(steps), 1) + 1)
+        else:
+            times = np.arange(int(np.floor(steps + 1e-6)) + 1) * (self.fps / fps)
         before = np.minimum(times.astype(np.int64), self.frames - 2)
         part = times - before
 

@@ -41,11 +41,25 @@ def test_resampling_keeps_steady_motion_exact(turning: Clip, fps: float) -> None
 
 def test_seconds_and_cut(turning: Clip) -> None:
     assert turning.seconds == pytest.approx(2.0)
-    assert replace(turning, loop=True).seconds == pytest.approx(61 / 30)
+    assert replace(turning, loop=True).seconds == pytest.approx(2.0)
     part = replace(turning, loop=True).cut(30, 61)
     assert part.frames == 31
     assert not part.loop
     assert part.root_positions[0, 0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("fps", [1.7, 7.0, 24.0, 29.97, 60.0])
+def test_a_loop_still_closes_at_another_rate(turning: Clip, fps: float) -> None:
+    """Three rounds of a swing about X in 61 frames: its last pose is its first."""
+    rotations = turning.rotations.copy()
+    swing = np.sin(np.linspace(0.0, 6.0 * np.pi, 61))
+    rotations[:, 1] = r.from_rotation_vector(swing[:, None] * np.array([1.0, 0, 0]))
+    loop = replace(turning, rotations=rotations, loop=True)
+    other = loop.resampled(fps)
+    assert other.loop and abs(other.seconds - loop.seconds) <= 0.5 / fps + 1e-9
+    assert r.angle_between(other.rotations[-1, 1], other.rotations[0, 1]) < 1e-7
+    assert np.allclose(other.root_positions[-1], loop.root_positions[-1])
+    assert np.allclose(np.diff(other.root_positions[:, 0]), 2.0 / (other.frames - 1))
 
 
 def test_one_frame_resamples_to_itself(turning: Clip) -> None:

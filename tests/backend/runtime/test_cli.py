@@ -90,7 +90,7 @@ def test_clips(run, clips_file: Path) -> None:
     rows = as_json(run("clips", clips_file, "--json"))["clips"]
     assert rows[1] == {
         "file": str(clips_file), "label": "run", "frames": 31, "fps": 30.0,
-        "seconds": pytest.approx(31 / 30), "joints": 4, "loop": True,
+        "seconds": pytest.approx(30 / 30), "joints": 4, "loop": True,
     }  # fmt: skip
     code, out, _ = run("clips", clips_file)
     assert code == 0 and len(out.splitlines()) == 2 and "loop  run" in out
