@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import io
 import json
+import math
 import os
 import signal
 import sys
@@ -419,19 +420,27 @@ def _add_bake(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--angle-error",
-        type=float,
+        type=_amount,
         default=plain.angle_error,
         metavar="DEG",
         help="thin keys as far as rotations stay within this (default: key every frame)",
     )
     command.add_argument(
         "--distance-error",
-        type=float,
+        type=_amount,
         default=plain.distance_error,
         metavar="M",
         help="the same for locations when keys are thinned (default: 0.001)",
     )
     _finish(command, _bake)
+
+
+def _amount(text: str) -> float:
+    """A number above zero, for argparse, which says so where it is none."""
+    value = float(text)
+    if not 0.0 < value < math.inf:
+        raise ValueError
+    return value
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:

@@ -93,7 +93,8 @@ def table(report: dict[str, Any]) -> str:
     found = report["set"]
     width = max([4, *(len(result["label"]) for result in report["clips"])])
     lines = [
-        f"{found['clips']} clips, {found['frames']} frames, {found['seconds']:.1f} s",
+        f"{found['clips']} {'clip' if found['clips'] == 1 else 'clips'}, {found['frames']} frames, "
+        f"{found['seconds']:.1f} s",
         "",
         f"{'clip':<{width}}  frames  seconds   m/s  skate cm  slide cm  sinks mm  jerk m/s³  flaws",
     ]

@@ -74,6 +74,7 @@ def _convert(options: argparse.Namespace) -> int:
 
     clips = clip_files.called(clip_files.load_any(options.source), options.clip)
     clip_files.save_any(options.target, clips)
+    _show({"file": str(options.target), "clips": [clip.label for clip in clips]}, options.json, [])
     return FINE
 
 
@@ -96,7 +97,10 @@ def _analyse(options: argparse.Namespace) -> int:
 def _job_run(options: argparse.Namespace) -> int:
     from . import jobs
 
-    return _ended(jobs.run(options.folder, None if options.quiet else _report))
+    status = jobs.run(options.folder, None if options.quiet else _report)
+    code = _ended(status)
+    _show(status.to_json(), options.json, [])
+    return code
 
 
 def _job_resume(options: argparse.Namespace) -> int:
@@ -131,6 +135,7 @@ def _job_cancel(options: argparse.Namespace) -> int:
     while job_folder.running_process(options.folder) is not None:
         job_folder.enforce_cancel(options.folder, options.grace)
         time.sleep(0.05)
+    _show(job_folder.Watch(options.folder).poll().to_json(), options.json, [])
     return FINE
 
 
@@ -155,7 +160,7 @@ def _report(progress: Progress) -> None:
 def _show(data: Any, as_json: bool, lines: list[str]) -> None:
     if as_json:
         print(json.dumps(data, indent=1))
-    else:
+    elif lines:
         print("\n".join(lines))
 
 
@@ -179,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("source", type=Path, metavar="IN")
     command.add_argument("target", type=Path, metavar="OUT")
     command.add_argument("--clip", metavar="LABEL", help="write just this clip")
-    _finish(command, _convert, as_json=False)
+    _finish(command, _convert)
 
     from ..style.commands import add_commands
 
@@ -193,7 +198,7 @@ def _parser() -> argparse.ArgumentParser:
     _finish(command, _versions)
 
     command = commands.add_parser("session", help="serve Blender on stdin and stdout")
-    _finish(command, _session, as_json=False)
+    command.set_defaults(run=_session)
     return parser
 
 
@@ -206,7 +211,7 @@ def _add_job_commands(parser: argparse.ArgumentParser) -> None:
         command = commands.add_parser(name, help=help_text)
         command.add_argument("folder", type=Path, metavar="FOLDER")
         command.add_argument("--quiet", action="store_true", help="print no progress")
-        _finish(command, run, as_json=False)
+        _finish(command, run)
 
     command = commands.add_parser("list", help="list the jobs in a folder, newest first")
     command.add_argument("root", type=Path, metavar="FOLDER")
@@ -219,12 +224,11 @@ def _add_job_commands(parser: argparse.ArgumentParser) -> None:
     command = commands.add_parser("cancel", help="ask a job to stop, and see that it does")
     command.add_argument("folder", type=Path, metavar="FOLDER")
     command.add_argument(
-        "--grace", type=float, default=5.0, metavar="S", help="seconds it has before it is killed"
+        "--grace", type=int, default=5, metavar="S", help="seconds it has before it is killed"
     )
-    _finish(command, _job_cancel, as_json=False)
+    _finish(command, _job_cancel)
 
 
-def _finish(parser: argparse.ArgumentParser, run: Any, *, as_json: bool = True) -> None:
-    if as_json:
-        parser.add_argument("--json", action="store_true", help="print one JSON document")
+def _finish(parser: argparse.ArgumentParser, run: Any) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)

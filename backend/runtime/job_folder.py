@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import secrets
 import shutil
@@ -100,6 +101,7 @@ def create(root: Path, spec: Spec, clips: Sequence[Clip] = ()) -> Path:
 
 def create_at(folder: Path, spec: Spec, clips: Sequence[Clip] = ()) -> Path:
     """A new job in exactly this folder, which must be empty or not exist."""
+    _require_numbers(spec.settings)
     with plain_errors(folder, "written"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UserError(f"{folder} is not empty; choose a new folder.")
@@ -266,6 +268,12 @@ _SENTENCES = {
     "cancelled": "Cancelled; press Resume to go on from where it was.",
     "stopped": "Stopped before it was done; press Resume to go on from where it was.",
 }
+
+
+def _require_numbers(settings: dict[str, Any]) -> None:
+    for name, value in settings.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UserError(f"The setting {name!r} is {value}; give a number instead.")
 
 
 def _sweep(root: Path) -> None:

@@ -74,7 +74,15 @@ def test_help_and_usage(limber: Command) -> None:
     for command in ("", "clips", "bake", "analyse", "jobs", "jobs list", "install-backend"):
         code, out, _ = limber(*command.split(), "--help")
         assert code == 0 and f"limber {command}".strip() in out
-    for wrong in ([], ["dance"], ["jobs"], ["bake", "walk.bvh"], ["clips", "--frames"]):
+    for wrong in (
+        [],
+        ["dance"],
+        ["jobs"],
+        ["bake", "walk.bvh"],
+        ["clips", "--frames"],
+        ["bake", "walk.bvh", "--save", "--angle-error", "nan"],
+        ["bake", "walk.bvh", "--save", "--distance-error", "-1"],
+    ):
         code, out, err = limber(*wrong)
         assert (code, out) == (2, "") and "usage:" in err
 
@@ -193,8 +201,10 @@ def test_analyse_prints_its_report(backend, jobs_root: Path, limber: Command) ->
     assert report["set"]["clips"] == 1 and report["clips"][0]["label"] == "Horse Walk"
     (job,) = limber.json("jobs", "list")
     assert (job["state"], job["settings"]) == ("done", {"ground": 0.0})
+    error = limber.error("analyse", HORSE, "--ground", "nan")
+    assert error == "The setting 'ground' is nan; give a number instead."
     code, out, _ = limber("jobs", "report", Path(job["folder"]).name[:18])
-    assert code == 0 and out.startswith("1 clips, 109 frames")
+    assert code == 0 and out.startswith("1 clip, 109 frames")
 
 
 def test_analyse_keeps_its_job_where_told(

@@ -103,7 +103,8 @@ def test_convert_there_and_back(run, clips_file: Path, tmp_path: Path) -> None:
     code, _, err = run("convert", clips_file, bvh)
     assert code == 1 and "choose one of 'walk', 'run'" in err and not bvh.exists()
     assert run("convert", clips_file, bvh, "--clip", "run")[:2] == (0, "")
-    assert run("convert", bvh, back)[0] == 0
+    found = as_json(run("convert", bvh, back, "--json"))
+    assert found == {"file": str(back), "clips": ["run"]}
     (read,) = clip_files.load_clips(back)
     original = clip_files.load_clips(clips_file)[1]
     np.testing.assert_allclose(read.root_positions, original.root_positions, atol=1e-5)
@@ -119,6 +120,9 @@ def test_analyse(run, clips_file: Path, tmp_path: Path) -> None:
     code, out, err = run("analyse", clips_file, "--out", tmp_path / "kept")
     assert code == 0 and "2 clips, 43 frames" in out and "100%, Measured" in err
     assert (tmp_path / "kept" / "report.txt").read_text() == out
+    for ground in ("nan", "inf"):
+        code, _, err = run("analyse", clips_file, "--ground", ground)
+        assert (code, err) == (1, f"The setting 'ground' is {ground}; give a number instead.\n")
     code, _, err = run("analyse", clips_file, "--out", tmp_path)
     assert code == 1 and "choose a new folder" in err
 
@@ -131,6 +135,7 @@ def test_job_run_show_and_list(run, tmp_path: Path) -> None:
     code, out, err = run("job", "run", folder)
     assert (code, out) == (0, "") and "20%, Step 1" in err and "100%, Step 5" in err
     assert run("job", "run", "--quiet", folder) == (0, "", "")
+    assert as_json(run("job", "run", "--quiet", folder, "--json"))["state"] == "done"
     failing = job_folder.create(root, Spec("refused"))
     code, _, err = run("job", "run", failing)
     assert (code, err) == (1, "Choose two clips or more.\n")
@@ -146,7 +151,7 @@ def test_job_run_show_and_list(run, tmp_path: Path) -> None:
 
 def test_job_resume_takes_back_a_cancel(run, tmp_path: Path) -> None:
     folder = job_folder.create(tmp_path, Spec("walk"))
-    assert run("job", "cancel", folder)[0] == 0
+    assert as_json(run("job", "cancel", folder, "--json"))["state"] == "waiting"
     code, _, err = run("job", "run", folder)
     assert code == 1 and err.startswith("Cancelled; press Resume")
     assert run("job", "resume", "--quiet", folder) == (0, "", "")

@@ -102,6 +102,8 @@ def test_failure_while_making_leaves_nothing(tmp_path: Path) -> None:
     root = tmp_path / "jobs"
     with pytest.raises(TypeError):
         new(root, settings={"bad": object()})
+    with pytest.raises(UserError, match="The setting 'ground' is nan; give a number"):
+        new(root, settings={"ground": float("nan")})
     assert not list(root.iterdir())
 
 
