@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -156,6 +157,17 @@ class Predictor:
         scaled, half, rest = self._own
         apart = scaled - y * self.scales
         return np.asarray(np.einsum("md,md->m", apart, apart) * half + rest)
+
+    def value(self, x: Array, y: Array) -> float:
+        """L_IK of one pair `(q,)`, `(D,)`, Eq. 3."""
+        apart = self.x.T - x[:, None]
+        k = self.kernel.alpha * np.exp((-0.5 * self.kernel.gamma) * (apart * apart).sum(0))
+        out = k @ self.weights
+        variance = max(self.kernel.prior_variance - float(out[self.dimensions :] @ k), self.floor)
+        error = (y - out[: self.dimensions]) * self.scales
+        return 0.5 * (
+            float(error @ error) / variance + self.dimensions * math.log(variance) + float(x @ x)
+        )
 
     def many(self, x: Array) -> tuple[Array, Array]:
         """At points `(N, q)`: f `(N, D)` and σ² `(N,)`."""

@@ -144,3 +144,18 @@ def small_turn(vector: Array) -> Array:
             [second * x * z - first * y, second * y * z + first * x, cosine + second * z * z],
         ]
     )
+
+
+def quaternion(m: Array) -> Array:
+    """The quaternion `(4,)` of one rotation matrix, by the largest of four divisors."""
+    (a, b, c), (d, e, f), (g, h, i) = m.tolist()
+    squares = (1 + a + e + i, 1 + a - e - i, 1 - a + e - i, 1 - a - e + i)
+    rows = (
+        (squares[0], h - f, c - g, d - b),
+        (h - f, squares[1], b + d, c + g),
+        (c - g, b + d, squares[2], f + h),
+        (d - b, c + g, f + h, squares[3]),
+    )
+    row = rows[squares.index(max(squares))]
+    length = math.sqrt(sum(value * value for value in row))
+    return np.array([value / length for value in row])

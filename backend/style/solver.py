@@ -11,7 +11,7 @@ poses and goes through the three models of §6.2. Steps are Levenberg-Marquardt'
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import lapack
@@ -24,7 +24,6 @@ from ..motion.rotations import (
     about_z,
     conjugate,
     continuous,
-    from_matrix,
     from_rotation_vector,
     multiply,
     normalize,
@@ -33,7 +32,7 @@ from ..motion.rotations import (
     to_rotation_vector,
 )
 from ..motion.skeleton import Indices, Skeleton
-from .body import Body, small_turn
+from .body import Body, quaternion, small_turn
 from .handles import Handle, Limits
 from .learning import fit_latents, nearest_start
 from .model import LEVELS, StyleModel
@@ -104,9 +103,6 @@ class _State:
     angles: Array
     x: list[Array]
 
-    def copy(self) -> _State:
-        return _State(self.root, self.matrix, self.angles, list(self.x))
-
 
 class Solver:
     """Poses one character in one style or a blend of several."""
@@ -140,6 +136,7 @@ class Solver:
         self._anchor = self._state.root
         self._pull = PULLS[0]
         self._fresh = True
+        self._known: tuple[_State, tuple[object, ...], Sum] | None = None
 
     # What the caller sets.
 
@@ -154,9 +151,11 @@ class Solver:
         for term, part in zip(self.terms, given / given.sum()):
             term.part = float(part)
         if hasattr(self, "_state"):
+            x = list(self._state.x)
             for i, before in enumerate(asleep):
                 if before == 0.0 and self.terms[i].part > 0.0:
-                    self._state.x[i] = self._best_latent(i, self._state)
+                    x[i] = self._best_latent(i, self._state)
+            self._state = replace(self._state, x=x)
 
     def start(self, pose: Pose, handles: Sequence[Handle] = ()) -> None:
         """Goes on from a pose, such as the one that the character stands in now.
@@ -170,7 +169,7 @@ class Solver:
 
     def start_at(self, latents: Sequence[Array]) -> None:
         """Goes on from latent points, without moving the root."""
-        self._state.x = [np.array(x, dtype=np.float64) for x in latents]
+        self._state = replace(self._state, x=[np.array(x, dtype=np.float64) for x in latents])
 
     @property
     def latents(self) -> tuple[Array, ...]:
@@ -199,7 +198,7 @@ class Solver:
             self.start_at(latents)
             for term in self.terms:
                 term.level = 2
-            state, total = self._descend(self._state.copy(), COLD_STEPS[2], still=True)
+            state, total = self._descend(self._state, COLD_STEPS[2], still=True)
         elif fresh or self._fresh or self._jumped():
             state, total = self._search(keep=not self._fresh and not fresh)
         else:
@@ -242,14 +241,32 @@ class Solver:
         return term.model.features.pose(np.asarray(pose.rotations)[None])[0]
 
     def _evaluate(self, state: _State) -> Sum:
-        body = self.body
-        body.pose(state.root, state.matrix, state.angles)
-        body.differentiate()
-        count = body.unknowns + sum(len(x) for term, x in zip(self.terms, state.x) if term.part > 0)
-        out = Sum(0.0, np.zeros(count), np.zeros((count, count)))
+        """All terms at a state.
+
+        A drag event begins where the last one ended, and there just the handles have changed; what
+        was found about the styles is then still at hand, and the body still in that pose.
+        """
+        terms = [(term.level, term.moving, term.part) for term in self.terms]
+        key = (*terms, self._pull, *self._anchor.tolist())
+        if self._known is not None and self._known[0] is state and self._known[1] == key:
+            styles = self._known[2]
+        else:
+            self.body.pose(state.root, state.matrix, state.angles)
+            self.body.differentiate()
+            styles = self._evaluate_styles(state)
+            moving = any(term.moving for term in self.terms)
+            self._known = None if moving else (state, key, styles)
+        out = Sum(styles.value, styles.slope.copy(), styles.matrix.copy(), [], styles.styles)
         self._plan.add(out)
+        return out
+
+    def _evaluate_styles(self, state: _State) -> Sum:
+        """All terms but the handles."""
+        count = self.body.unknowns
+        count += sum(len(x) for term, x in zip(self.terms, state.x) if term.part > 0)
+        out = Sum(0.0, np.zeros(count), np.zeros((count, count)))
         self._limits.add(out)
-        at = body.unknowns
+        at = self.body.unknowns
         for term, x in zip(self.terms, state.x):
             if term.part > 0:
                 term.add(out, state.angles, state.matrix, x, slice(at, at + len(x)))
@@ -358,7 +375,7 @@ class Solver:
         A drag can lead the pose into another part of the latent space, which a local search
         would not find; the pose itself stays as it is.
         """
-        state = self._state.copy()
+        state = self._state
         for i, term in enumerate(self.terms):
             if term.part == 0:
                 continue
@@ -366,9 +383,8 @@ class Solver:
             y = term.targets(term.pose_features(state.angles, state.matrix[2])[0])
             costs = predictor.at_active_points(y)
             best = int(np.argmin(costs))
-            value, _, _ = predictor.l_ik(state.x[i][None], y[None])
-            if costs[best] < value[0] - MARGIN:
-                state.x[i] = predictor.x[best]
+            if costs[best] < predictor.value(state.x[i], y) - MARGIN:
+                state = replace(state, x=[*state.x[:i], predictor.x[best], *state.x[i + 1 :]])
         return state
 
     # Fresh starts.
@@ -401,7 +417,7 @@ class Solver:
         if keep:
             for term in self.terms:
                 term.level = 2
-            best = self._descend(self._state.copy(), COLD_STEPS[2])
+            best = self._descend(self._state, COLD_STEPS[2])
         bar = np.inf if best is None else best[1].value - MARGIN
         for start in self._starts():
             state = start
@@ -412,7 +428,7 @@ class Solver:
             if total.value < bar:
                 best, bar = (state, total), total.value
         if best is None:
-            best = self._descend(self._state.copy(), COLD_STEPS[2])
+            best = self._descend(self._state, COLD_STEPS[2])
         return best
 
     def _starts(self) -> list[_State]:
@@ -505,7 +521,7 @@ class Solver:
         vectors[self.columns] = state.angles
         rotations = np.empty((len(self.skeleton), 4))
         rotations[1:] = multiply(self.references[1:], from_rotation_vector(vectors.reshape(-1, 3)))
-        rotations[0] = multiply(conjugate(self.skeleton.local_rests[0]), from_matrix(state.matrix))
+        rotations[0] = multiply(conjugate(self.skeleton.local_rests[0]), quaternion(state.matrix))
         return Solution(
             root_position=state.root,
             rotations=rotations,

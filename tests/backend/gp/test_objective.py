@@ -75,6 +75,8 @@ def test_l_ik_and_its_gradient_by_x_are_those_of_equations_3_and_17() -> None:
         expected = torch_l_ik(x, torch.tensor(poses[i]), *fixed)
         expected.backward()
         assert value[i] == pytest.approx(expected.item(), rel=1e-10)
+        single = Predictor(active, targets, w, KERNEL).value(points[i], poses[i])
+        assert single == pytest.approx(expected.item(), rel=1e-10)
         np.testing.assert_allclose(by_x[i], x.grad, atol=1e-8)
     assert (np.linalg.eigvalsh(information) > 0).all()
 

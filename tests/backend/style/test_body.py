@@ -14,7 +14,7 @@ from backend.motion.rotations import (
     normalize,
     to_matrix,
 )
-from backend.style.body import Body, small_turn
+from backend.style.body import Body, quaternion, small_turn
 
 
 class Case:
@@ -68,6 +68,12 @@ def test_derivatives_of_points_and_turns_are_those_of_small_steps(walk: Clip) ->
         spin = (high_turn - low_turn) / 2e-6 @ turns.transpose(0, 2, 1)
         expected = np.stack([spin[:, 2, 1], spin[:, 0, 2], spin[:, 1, 0]], axis=1)
         np.testing.assert_allclose(turning[:, :, unknown], expected, atol=1e-7)
+
+
+def test_a_matrix_gives_its_quaternion() -> None:
+    rng = np.random.default_rng(1)
+    for turn in (*normalize(rng.normal(size=(20, 4))), *np.eye(4)):
+        np.testing.assert_allclose(np.abs(quaternion(to_matrix(turn)) @ turn), 1.0, atol=1e-12)
 
 
 def test_one_turn_is_the_exponential_map() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,8 +38,11 @@ def disturbed(solver: Solver) -> None:
     """Moves the solver's state away from where its terms are at rest."""
     rng = np.random.default_rng(7)
     state = solver._state
-    state.angles = state.angles + 0.2 * rng.normal(size=len(state.angles))
-    state.x = [x + 0.3 * rng.normal(size=len(x)) for x in state.x]
+    solver._state = replace(
+        state,
+        angles=state.angles + 0.2 * rng.normal(size=len(state.angles)),
+        x=[x + 0.3 * rng.normal(size=len(x)) for x in state.x],
+    )
 
 
 def check(solver: Solver, handles: Sequence[Handle], previous: Sequence[Pose] = ()) -> None:
