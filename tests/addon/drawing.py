@@ -134,7 +134,8 @@ def context() -> Any:
 
 def panels() -> list[type]:
     """Limber's panels in the order in which the sidebar has them, children after their parents."""
-    mine = [cls for cls in bpy.types.Panel.__subclasses__() if cls.__name__.startswith("LIMBER_")]
+    every = [cls for cls in bpy.types.Panel.__subclasses__() if cls.__name__.startswith("LIMBER_")]
+    mine = [cls for cls in every if cls.bl_space_type == 'VIEW_3D']
     tops = sorted(
         (cls for cls in mine if not getattr(cls, "bl_parent_id", "")),
         key=lambda cls: getattr(cls, "bl_order", 0),
