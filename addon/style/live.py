@@ -227,6 +227,7 @@ def _told(scene: Scene, depsgraph: Depsgraph, *, frame: bool = False) -> None:
             else:
                 if frame:
                     pose.switch(obj, character.poser.rig)
+                    _write(character, obj)  # until the answer is there
                 _look(character, scene)
 
 
@@ -343,7 +344,7 @@ def _answered(uid: int, reply: Reply) -> None:
     before, character.solved = character.solved, Solved.of(reply.checked())
     _say(character, character.solved.sentence)
     if _inside:  # Blender goes on to bring the scene up to date by itself
-        character.poser.write(obj, character.solved.pose)
+        _write(character, obj)
     else:
         _write_late(character, obj)
     _settle(character, before)
@@ -355,12 +356,16 @@ def _write_late(character: Character, obj: Object) -> None:
         # What the user has moved since must still count as moved afterwards.
         bpy.context.view_layer.update()
         _look(character, bpy.context.scene)
-        if character.solved is not None:  # by now perhaps a newer one
-            character.poser.write(obj, character.solved.pose)
+        _write(character, obj)  # by now perhaps a newer one
         bpy.context.view_layer.update()
         # Handles that hang on the character have moved with it: nobody else has moved them.
         with contextlib.suppress(UserError):
             character.asked = _question(character, obj)
+
+
+def _write(character: Character, obj: Object) -> None:
+    if character.solved is not None:
+        character.poser.write(obj, character.solved.pose)
 
 
 def _settle(character: Character, before: Solved | None) -> None:

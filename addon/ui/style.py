@@ -36,6 +36,7 @@ class LIMBER_UL_styles(UIList):
         elif not item.filepath:
             row.label(text=item.name, icon='TIME')
         else:
+            row = row.split(factor=0.6, align=True)
             row.prop(item, "name", text="", emboss=False, icon='ARMATURE_DATA')
             row.prop(item, "weight", text="", slider=True)
 
