@@ -24,6 +24,7 @@ from bpy.types import Object
 
 from ..backend.errors import UserError
 from ..backend.motion.clip import Clip
+from ..backend.motion.fitting import fit
 from ..backend.motion.rig import RootMotion
 from ..backend.runtime import clip_files, job_folder
 from ..backend.runtime.files import plain_errors
@@ -79,10 +80,11 @@ def _bake(options: argparse.Namespace) -> int:
     target = Path(bpy.data.filepath) if options.save else options.output
     if not options.save:
         _keep_existing(target, options.force)
+    rig = read_rig(obj)
     baked = []
     for clip in wanted:
         _say(f"Baking {clip.label}")
-        action = bake_clip(obj, clip, _bake_settings(options))
+        action = bake_clip(obj, fit(clip, rig.skeleton), _bake_settings(options), rig)
         first, last = (round(frame) for frame in action.frame_range)
         baked.append({"action": action.name, "start": first, "end": last})
     _save(target)

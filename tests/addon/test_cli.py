@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -176,6 +178,9 @@ def test_bake_bvh_in_place_with_all_settings(limber: Command, small: Path, tmp_p
     assert {"walk", "walk.001"} <= set(bpy.data.actions.keys())
     limber.json("bake", motion, "--save", "--replace")
     assert "walk.002" not in bpy.data.actions
+    # A BVH file's joints are axis-aligned at rest, the rig's bones are not.
+    human = bpy.data.objects["Human"]
+    assert_same(*(read_clip(human, bpy.data.actions[name]) for name in ("walk", "Motion")))
 
 
 def test_bake_chooses_clips(limber: Command, small: Path, tmp_path: Path) -> None:
@@ -306,6 +311,55 @@ def test_full_disk_leaves_the_file_as_it_was(limber: Command, small: Path, tmp_p
     assert "cannot be written" in error and "free some space" in error
     assert small.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["small.blend", "walk.bvh"]
+
+
+KILLED = """
+import os, resource, signal, sys
+sys.path.insert(0, {tests!r})
+import conftest
+from bl_ext.user_default.limber.addon import cli
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+{moment}
+cli.main(sys.argv[1:])
+"""
+# The system itself kills a program that writes more than it may.
+WHILE_WRITING = """
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "number", "saved"),
+    [
+        (WHILE_WRITING, signal.SIGXFSZ, False),
+        ("cli.plain_errors = die  # called just before the old file is replaced", 9, False),
+        ("cli._show = die", 9, True),
+    ],
+    ids=["while writing", "before replacing", "after replacing"],
+)
+def test_killed_bake_leaves_the_old_file_or_the_new(
+    limber: Command, small: Path, tmp_path: Path, moment: str, number: int, saved: bool
+) -> None:
+    motion = tmp_path / "walk.bvh"
+    limber.json("clips", small, "--save", motion)
+    before = small.read_bytes()
+    code = KILLED.format(tests=str(Path(__file__).parent), moment=moment)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "bake", str(small), str(motion), "--save"],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        capture_output=True,
+    )
+    assert done.returncode == -number, done.stderr
+    assert (small.read_bytes() != before) is saved
+    bpy.ops.wm.open_mainfile(filepath=str(small))
+    assert {action.name for action in bpy.data.actions} == {"Motion", *(["walk"] * saved)}
+    assert limber("bake", small, motion, "--save", "--replace")[0] == 0
+    assert {action.name for action in bpy.data.actions} == {"Motion", "walk"}
 
 
 def test_install_backend_uses_a_python_that_fits(limber: Command, tmp_path: Path) -> None:
