@@ -27,14 +27,9 @@ if TYPE_CHECKING:  # props.py needs this file
     from .props import ClipEntry
 
 
-def add(obj: Object, action: Action, rig: Rig | None = None) -> ClipEntry:
+def add(obj: Object, action: Action) -> ClipEntry:
     """Lists an Action, or gives the entry that it already has."""
-    return _add(obj, clips.source_of(obj, action), rig)
-
-
-def add_strip(obj: Object, strip: Source, rig: Rig | None = None) -> ClipEntry:
-    """Lists an NLA strip, one of `clips.strips`, or gives the entry that it already has."""
-    return _add(obj, strip, rig)
+    return _add(obj, clips.source_of(obj, action), read_rig(obj))
 
 
 def adding(obj: Object, found: Sequence[Source]) -> Generator[float, None, int]:
@@ -217,7 +212,7 @@ def active(obj: Object) -> ClipEntry | None:
     )
 
 
-def _add(obj: Object, found: Source, rig: Rig | None) -> ClipEntry:
+def _add(obj: Object, found: Source, rig: Rig) -> ClipEntry:
     settings = obj.limber
     for index, entry in enumerate(settings.clips):
         same = entry.strip == found.strip if found.strip else entry.action == found.action
@@ -225,7 +220,6 @@ def _add(obj: Object, found: Source, rig: Rig | None) -> ClipEntry:
             settings.clip_index = index
             return entry
     require_own(obj)
-    rig = rig or read_rig(obj)
     entry = settings.clips.add()
     settings.clip_index = len(settings.clips) - 1
     entry.action, entry.strip, entry.loop = found.action, found.strip, found.loop

@@ -143,11 +143,6 @@ def check(choice: Choice) -> Report:
     return report
 
 
-def remove(choice: Choice) -> None:
-    """Take the private environment away and wait for it."""
-    removing(choice).wait()
-
-
 class Cancelled(UserError):
     """The user has cancelled; nothing has changed."""
 

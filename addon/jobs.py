@@ -78,9 +78,6 @@ def start(folder: Path, python: Path) -> None:
             raise
 
 
-resume = start
-
-
 def cancel(folder: Path) -> None:
     """Asks a job to stop; following it sees to it that it does."""
     if not Watch(folder).poll().active:

@@ -85,10 +85,9 @@ class Clip:
         if abs(fps - self.fps) < 1e-9 or self.frames == 1:
             return replace(self, fps=float(fps))
         steps = self.seconds * fps
-        if self.loop:
-            times = np.linspace(0.0, self.frames - 1, max(round(steps), 1) + 1)
-        else:
-            times = np.arange(int(np.floor(steps + 1e-6)) + 1) * (self.fps / fps)
+        count = max(round(steps), 1) if self.loop else int(np.floor(steps + 1e-6))
+        stride = (self.frames - 1) / count if self.loop else self.fps / fps
+        times = np.arange(count + 1) * stride
         before = np.minimum(times.astype(np.int64), self.frames - 2)
         part = times - before
 

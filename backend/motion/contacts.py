@@ -102,17 +102,11 @@ def speeds(path: Array, fps: float) -> Array:
     return np.asarray(np.linalg.norm(np.gradient(path, axis=0), axis=-1) * fps)
 
 
-def ground_height(clip: Clip) -> float:
-    """Height of the ground, metres: where the lowest foot is while it is slow; 0 without feet."""
-    if not clip.skeleton.feet:
-        return 0.0
-    points = soles(clip.skeleton)
-    path = trace(points, *kinematics.pose(clip))
-    return ground_under(clearances(points, path), speeds(path, clip.fps), size(clip.skeleton))
-
-
 def ground_under(clearance: Array, speed: Array, size: float) -> float:
-    """The ground from clearances and speeds `(frames, points)` of the feet."""
+    """Height of the ground, metres: where the lowest foot is while it is slow.
+
+    From clearances above zero and speeds `(frames, points)` of the feet.
+    """
     lowest = clearance.argmin(axis=1)[:, None]
     level = np.take_along_axis(clearance, lowest, axis=1)[:, 0]
     slow = np.take_along_axis(speed, lowest, axis=1)[:, 0] < SLOW * np.sqrt(GRAVITY * size)

@@ -29,7 +29,7 @@ def fit(clip: Clip, skeleton: Skeleton) -> Clip:
     """
     own = clip.skeleton
     if not fits(own, skeleton):
-        raise UserError(_difference(own, skeleton))
+        raise UserError(difference(own, skeleton))
     order = [own.index(name) for name in skeleton.names]
     same_rest = np.abs(own.rest_rotations[order] - skeleton.rest_rotations).max() < SAME_WITHIN
     same_place = np.abs(own.rest_heads[order] - skeleton.rest_heads).max() < SAME_WITHIN
@@ -109,7 +109,8 @@ def _moved(
     return ratio * rotate(conjugate(multiply(above, skeleton.rest_rotations)), at_rest)
 
 
-def _difference(clip: Skeleton, other: Skeleton) -> str:
+def difference(clip: Skeleton, other: Skeleton) -> str:
+    """Why a clip of one skeleton cannot be played by a rig with the other, as a sentence."""
     missing = sorted(set(clip.names) - set(other.names))
     if missing:
         return (

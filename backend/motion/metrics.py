@@ -134,11 +134,6 @@ def measure(clip: Clip, *, ground: float | None = None) -> ClipMetrics:
     )
 
 
-def worst_frames(clip: Clip, count: int = 10) -> list[tuple[int, str]]:
-    """The worst places of a clip as frame index and short label, in order of time."""
-    return measure(clip).worst_frames(count)
-
-
 def jerks(positions: Array, fps: float) -> Array:
     """Lengths `(frames - 3, joints)` of the third derivative of positions, m/s³."""
     if len(positions) < 4:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..errors import UserError
 from . import kinematics
 from .clip import Clip
+from .fitting import difference
 from .rotations import (
     IDENTITY,
     Array,
@@ -212,7 +213,7 @@ class Rig:
         `held` are controls above the hips that stay at a place in the world instead of at rest.
         """
         if not clip.skeleton.same_joints(self.skeleton):
-            raise UserError(_difference(clip.skeleton, self.skeleton))
+            raise UserError(difference(clip.skeleton, self.skeleton))
         if mode is RootMotion.ROOT and self.controls.root == 0:
             raise UserError(
                 "This rig has no root bone above its hips; "
@@ -416,13 +417,3 @@ def _without_travel(positions: Array) -> Array:
     held = positions.copy()
     held[:, :2] = positions[0, :2]
     return held
-
-
-def _difference(clip: Skeleton, rig: Skeleton) -> str:
-    missing = sorted(set(clip.names) - set(rig.names))
-    if missing:
-        return (
-            f"The clip moves {missing[0]!r}, which this rig does not have "
-            f"({len(missing)} of {len(clip)} joints are missing); choose the rig it was made for."
-        )
-    return "The clip's joints hang together differently from this rig's; read the clip again."

@@ -188,13 +188,6 @@ def continuous(q: Array) -> Array:
     return out
 
 
-def heading(q: Array, forward: Array) -> Array:
-    """The angle about Z, in radians within ±π, by which `q` turns the direction `forward`."""
-    turned = rotate(q, np.broadcast_to(forward, (*q.shape[:-1], 3)))
-    sine = forward[0] * turned[..., 1] - forward[1] * turned[..., 0]
-    return np.arctan2(sine, turned[..., :2] @ forward[:2])
-
-
 def twist_about_z(q: Array) -> Array:
     """The part of each turn `(frames, ..., 4)` that is about Z, in radians, without jumps."""
     angle = 2.0 * np.arctan2(q[..., 3], q[..., 0])

@@ -221,7 +221,7 @@ def test_install_check_and_remove(root: Path, tmp_path: Path) -> None:
     assert environment.status(choice).ready
     assert environment.check(choice) == report
     assert Path(report.python).is_relative_to(root)
-    environment.remove(choice)
+    environment.removing(choice).wait()
     assert environment.status(choice).problem == "The backend is not installed."
 
 

@@ -140,13 +140,13 @@ def test_polite_job_is_cancelled_and_resumed(running, jobs_root: Path, tmp_path:
     with pytest.raises(UserError, match="cancel it before you remove it"):
         jobs.remove(folder)
     with pytest.raises(UserError, match="running already"):
-        jobs.resume(folder, programs.backend(tmp_path))
+        jobs.start(folder, programs.backend(tmp_path))
     assert bpy.ops.limber.cancel_job() == {'FINISHED'}
     (status,) = operators.statuses()
     assert status.state == "cancelled" and "press Resume" in status.sentence
     with pytest.raises(UserError, match="not running"):
         jobs.cancel(folder)
-    jobs.resume(folder, programs.backend(tmp_path))
+    jobs.start(folder, programs.backend(tmp_path))
     assert until(Watch(folder), "running").progress is not None
 
 
@@ -185,7 +185,7 @@ def test_killed_and_resumed_gives_the_same_bytes(tmp_path: Path, jobs_root: Path
     jobs.start(folders[1], python)
     status = until(Watch(folders[1]), "done", "failed", "stopped")
     assert status.state == "stopped" and (folders[1] / "checkpoint.limber").exists()
-    jobs.resume(folders[1], python)
+    jobs.start(folders[1], python)
     assert until(Watch(folders[1]), "done", "failed", "stopped").state == "done"
     for name in ("report.json", "report.txt"):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
@@ -209,7 +209,7 @@ def test_backend_that_dies_at_start_is_a_sentence(tmp_path: Path, jobs_root: Pat
         "press Check Backend, then Resume."
     )
     with pytest.raises(UserError, match="cannot be run"):
-        jobs.resume(folder, tmp_path / "missing")
+        jobs.start(folder, tmp_path / "missing")
     assert "cannot be run" in Watch(folder).poll().sentence
 
 
@@ -219,10 +219,10 @@ def test_full_disk_in_the_backend_keeps_the_job(tmp_path: Path, jobs_root: Path)
     jobs.start(folder, python)
     status = jobs.wait(folder)
     assert status.sentence == "The disk is full; free some space and press Resume."
-    jobs.resume(folder, python)
+    jobs.start(folder, python)
     assert jobs.wait(folder).state == "done"
     with pytest.raises(UserError, match="done already"):
-        jobs.resume(folder, python)
+        jobs.start(folder, python)
 
 
 def test_full_disk_in_blender_leaves_no_half_of_a_job(backend, jobs_root: Path) -> None:

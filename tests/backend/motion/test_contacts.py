@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.motion import bvh, contacts, kinematics
+from backend.motion import bvh, contacts, kinematics, metrics
 from backend.motion.clip import Clip
 from backend.motion.skeleton import Skeleton
 
@@ -18,6 +18,10 @@ from .conftest import WALKER, Walk, build, placed
 
 def transitions(flags: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.diff(flags.astype(int)))
+
+
+def ground(clip: Clip) -> float:
+    return metrics.measure(clip).ground
 
 
 def assert_found(found: np.ndarray, walk: Walk, within: int) -> None:
@@ -52,8 +56,8 @@ def test_twice_as_large_in_the_same_time() -> None:
 def test_the_ground_may_be_anywhere() -> None:
     walk = Walk()
     raised = placed(walk.skeleton, walk.path + np.array([0, 0, 3.7]))
-    assert contacts.ground_height(walk.clip) == pytest.approx(0.0, abs=1e-3)
-    assert contacts.ground_height(raised) == pytest.approx(3.7, abs=1e-3)
+    assert ground(walk.clip) == pytest.approx(0.0, abs=1e-3)
+    assert ground(raised) == pytest.approx(3.7, abs=1e-3)
     assert np.array_equal(contacts.contacts(raised), contacts.contacts(walk.clip))
     assert not contacts.contacts(raised, ground=0.0).any()
 
@@ -65,7 +69,7 @@ def test_a_jump_does_not_lift_the_ground() -> None:
     height = np.where(phase < 1.0, 0.0, 4.9 * (phase - 1.0) * (2.0 - phase))
     path = skeleton.rest_heads + height[:, None, None] * np.array([0, 0, 1.0])
     clip = placed(skeleton, path)
-    assert contacts.ground_height(clip) == pytest.approx(0.0, abs=1e-9)
+    assert ground(clip) == pytest.approx(0.0, abs=1e-9)
     assert not contacts.contacts(clip)[height > 0.1].any()
     assert contacts.contacts(clip)[height == 0.0].mean() > 0.9
 
@@ -115,7 +119,7 @@ def test_without_feet(still: Callable[..., Clip]) -> None:
     assert snake.feet == ()
     clip = still(snake, 5)
     assert contacts.contacts(clip).shape == (5, 0)
-    assert contacts.ground_height(clip) == 0.0
+    assert ground(clip) == 0.0
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3])

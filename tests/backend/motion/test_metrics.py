@@ -331,7 +331,7 @@ def test_worst_frames_are_in_order_of_time(walker: Skeleton) -> None:
     assert [flaw.severity for flaw in found.flaws] == sorted(
         (flaw.severity for flaw in found.flaws), reverse=True
     )
-    two = metrics.worst_frames(carried(walker, path), 2)
+    two = found.worst_frames(2)
     assert [frame for frame, _ in two] == sorted(frame for frame, _ in two)
     assert all(89 <= frame <= 93 for frame, _ in two)
     assert len(found.worst_frames(1000)) == len(found.flaws)
