@@ -275,14 +275,16 @@ def _look(character: Character, scene: Scene, *, fresh: bool = False) -> None:
 
 def _question(character: Character, obj: Object) -> dict[str, Any]:
     """All that a pose depends on."""
-    models.require_trained(obj)
+    blend = solving.blend(obj)
+    if not any(blend):
+        models.require_trained(obj)  # which says why
     if character.place is None:
         handles.require_used(obj)
     style, place = character.place or (0, None)
     return {
         "handles": handles.collect(obj, character.poser.rig),
         "blend": solving.blend(obj) if place is None else solving.alone(obj, style),
-        "opened": (solving.style_files(obj), obj.limber.style.use_limits),
+        "opened": ([e.filepath for e in models.trained(obj)], obj.limber.style.use_limits),
         "object": [list(row) for row in obj.matrix_world],
         "style": style,
         "place": place,

@@ -155,7 +155,7 @@ class Handle:
         """Plain values for messages and files."""
         found: dict[str, Any] = {"joint": self.joint, "kind": self.kind}
         for name in ("target", "rotation", "offset", "axis"):
-            found[name] = [float(v) for v in getattr(self, name)]
+            found[name] = np.asarray(getattr(self, name), dtype=np.float64).tolist()
         found |= {"other": self.other, "weight": self.weight, "hard": self.hard, "on": self.on}
         found["name"] = self.name
         if self.camera is not None:
