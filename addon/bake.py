@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ..backend.errors import UserError
 from ..backend.motion.clip import Clip
-from ..backend.motion.keying import STILL, Errors, Motion, Track, rotation_tracks, thin_tracks
-from ..backend.motion.rig import Channels, Placement, Rig, RootMotion
+from ..backend.motion.keying import STILL, Errors, Motion, Track, thin_tracks
+from ..backend.motion.rig import Channels, Rig, RootMotion
 from ..backend.motion.thinning import Keys
 from . import compat
 from .curves import bone_path, inheritance, rotation_path, split_path
@@ -25,6 +25,8 @@ from .rig.profile import Switch
 from .work import aside, computed, part, run
 
 _TRANSFORMS = ("location", "rotation", "scale")
+_ONE_STEP = 10_000
+"""Keys that are written without a pause: some milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,6 @@ class BakeSettings:
     """Name of the Action, the clip's label if empty."""
     start: int = 1
     """Frame at which the clip begins."""
-    end: int | None = None
-    """Last frame to key, where the clip ends if None or later."""
     replace: bool = False
     """Give the curves to the Action of that name, if there is one, instead of a new Action."""
     push_to_nla: bool = False
@@ -82,7 +82,7 @@ def baking(
     target = _target(name) if settings.replace else None
     rig = rig or read_rig(obj)
     render = bpy.context.scene.render
-    clip = _cut(clip.resampled(render.fps / render.fps_base), settings)
+    clip = clip.resampled(render.fps / render.fps_base)
     curves = yield from part(_planning(obj, rig, clip, settings), 0.0, 0.4)
     action = target.copy() if target else bpy.data.actions.new(name)
     try:
@@ -111,8 +111,6 @@ def _require_bakeable(obj: Object, settings: BakeSettings) -> None:
         )
     if not settings.push_to_nla:
         require_no_tweaking(obj)
-    if settings.end is not None and settings.end < settings.start:
-        raise UserError("The bake ends before it starts; correct its frame range.")
 
 
 def _target(name: str) -> Action | None:
@@ -127,12 +125,6 @@ def _target(name: str) -> Action | None:
     if own is not None and not compat.takes_objects(own):
         raise UserError(f"{name} moves something else than an object; choose another name.")
     return own
-
-
-def _cut(clip: Clip, settings: BakeSettings) -> Clip:
-    if settings.end is None:
-        return clip
-    return clip.cut(0, min(settings.end - settings.start + 1, clip.frames))
 
 
 def _planning(
@@ -163,13 +155,16 @@ def _planning(
         surrounding=parent_space(obj, rig, matrices),
         own=object_from_world(obj, rig, channels.placement, matrices),
     )
-    tracks = _tracks(obj, rig, motion, settings)
-    errors = Errors(settings.angle_error, settings.distance_error)
+    modes, movable = _rotated(obj, rig, settings), _movable(obj, rig, motion, settings)
+    tracks = yield from computed(lambda: motion.tracks(modes, movable), numbers, 0.8)
+    if not tracks:
+        raise UserError("None of the chosen bones moves in this clip; choose others.")
     if settings.angle_error > 0.0:
-        thinned = yield from aside(lambda: thin_tracks(tracks, motion, errors), 0.8)
-        moving = [_curves(obj, rig, track, keys) for track, keys in zip(tracks, thinned)]
+        errors = Errors(settings.angle_error, settings.distance_error)
+        thinned = yield from aside(lambda: thin_tracks(tracks, motion, errors), 0.9)
+        moving = [_curves(rig, track, keys) for track, keys in zip(tracks, thinned)]
     else:
-        moving = [_curves(obj, rig, track, _columns(track.values)) for track in tracks]
+        moving = [_curves(rig, track, _columns(track.values)) for track in tracks]
     keyed = [*moving, *_held(obj, rig, moving, settings)]
     return [*keyed, *_switched(obj, rig, keyed, settings)]
 
@@ -181,38 +176,37 @@ def _columns(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.ascontiguousarray(values.T, dtype=np.float32)
 
 
-def _tracks(obj: Object, rig: Rig, motion: Motion, settings: BakeSettings) -> list[Track]:
-    """What moves: the rotations of all bones to bake, the locations of those that leave their rest,
-    and the object if it carries the character."""
-    baked = _baked(rig, settings)
+def _rotated(obj: Object, rig: Rig, settings: BakeSettings) -> dict[int, str]:
+    """The rotation mode of each bone whose rotation is keyed, and of the object as bone 0."""
     driven = {curve.data_path for curve in drivers(obj)}
-    bones = {bone: obj.pose.bones[name] for bone, name in baked.items()}
-    modes = {
-        bone: pose_bone.rotation_mode
-        for bone, pose_bone in bones.items()
-        if f"{bone_path(pose_bone.name)}.{rotation_path(pose_bone.rotation_mode)}" not in driven
-    }
-    tracks = rotation_tracks(motion.channels.rotations, modes)
-    moved = np.abs(motion.channels.translations).max(axis=(0, 2)) > STILL
-    for bone, pose_bone in bones.items():
-        if not moved[bone] or f"{bone_path(pose_bone.name)}.location" in driven:
+    modes = {}
+    if settings.root_motion is RootMotion.OBJECT and _bakes_hips(rig, settings):
+        modes[0] = obj.rotation_mode
+    for bone, name in _baked(rig, settings).items():
+        mode = obj.pose.bones[name].rotation_mode
+        if f"{bone_path(name)}.{rotation_path(mode)}" not in driven:
+            modes[bone] = mode
+    return modes
+
+
+def _movable(obj: Object, rig: Rig, motion: Motion, settings: BakeSettings) -> list[int]:
+    """The bones whose location is keyed if they move, with the object as bone 0."""
+    driven = {curve.data_path for curve in drivers(obj)}
+    hips = rig.controls.joints.index(0)
+    movable = []
+    if settings.root_motion is RootMotion.OBJECT and _bakes_hips(rig, settings):
+        movable.append(0)
+    for bone, name in _baked(rig, settings).items():
+        if f"{bone_path(name)}.location" in driven:
             continue
-        if not pose_bone.bone.use_connect:
-            tracks.append(Track(bone, motion.channels.translations[:, bone] / rig.metres))
-        elif bone == rig.controls.joints.index(0):
+        if not obj.data.bones[name].use_connect:
+            movable.append(bone)
+        elif bone == hips and motion.moves(bone):
             raise UserError(
-                f"{pose_bone.name} is connected to its parent and cannot be moved; "
+                f"{name} is connected to its parent and cannot be moved; "
                 "disconnect it in Edit Mode or choose another hips bone."
             )
-    if settings.root_motion is RootMotion.OBJECT and _bakes_hips(rig, settings):
-        tracks += [Track(0, motion.own.position), *_object_turn(obj, motion.own)]
-    if not tracks:
-        raise UserError("None of the chosen bones moves in this clip; choose others.")
-    return sorted(tracks, key=lambda track: track.bone)
-
-
-def _object_turn(obj: Object, own: Placement) -> list[Track]:
-    return rotation_tracks(own.rotation[:, None], {0: obj.rotation_mode})
+    return movable
 
 
 def _baked(rig: Rig, settings: BakeSettings) -> dict[int, str]:
@@ -229,9 +223,7 @@ def _bakes_hips(rig: Rig, settings: BakeSettings) -> bool:
     return rig.controls.joints.index(0) in _baked(rig, settings)
 
 
-def _curves(
-    obj: Object, rig: Rig, track: Track, columns: list[Keys] | NDArray[np.float32]
-) -> _Curves:
+def _curves(rig: Rig, track: Track, columns: list[Keys] | NDArray[np.float32]) -> _Curves:
     channel = rotation_path(track.mode) if track.mode else "location"
     if track.bone == 0:
         return _Curves(channel, "Object Transforms", columns)
@@ -335,6 +327,7 @@ def _writing(
         return path in paths or (name in baked and channel.startswith(_TRANSFORMS))
 
     writer.remove(unwanted)
+    unpaused = 0
     for done, each in enumerate(curves):
         for index, column in enumerate(each.columns):
             curve = writer.new(each.path, each.first + index, each.group)
@@ -342,8 +335,10 @@ def _writing(
                 _key_thinned(curve, column, settings.start)
             else:
                 _key_all(curve, column, settings.start)
-        if done % 8 == 0:
-            yield done / len(curves)
+            unpaused += len(column)
+            if unpaused > _ONE_STEP:
+                unpaused = 0
+                yield done / len(curves)
     return writer.slot
 
 

@@ -50,10 +50,11 @@ def source_of(
     obj: Object, action: Action, start: int | None = None, end: int | None = None
 ) -> Source:
     """An Action over its own frame range, or over a part of it."""
-    first, last = _whole_frames(*action.frame_range)
+    slot = compat.slot_for(action, obj)
+    first, last = _whole_frames(*compat.frame_range(action, slot))
     return Source(
         action,
-        compat.slot_for(action, obj),
+        slot,
         first if start is None else start,
         last if end is None else end,
         loop=action.use_cyclic,

@@ -86,6 +86,16 @@ def _bags(action: Action, slot: Any) -> list[Any]:
     return [bag for bag in bags if bag is not None]
 
 
+def frame_range(action: Action, slot: Any) -> tuple[float, float]:
+    """The first and the last frame of an Action, or of the slot's own keys if there are others."""
+    if not HAS_SLOTS or action.use_frame_range or len(action.slots) < 2:
+        return tuple(action.frame_range)
+    ranges = [curve.range() for curve in playing_curves(action, slot)]
+    if not ranges:
+        return tuple(action.frame_range)
+    return min(first for first, _ in ranges), max(last for _, last in ranges)
+
+
 def assign(obj: Object, action: Action | None, slot: Any = None) -> None:
     """Makes `obj` play exactly this slot of `action`; none leaves it without motion."""
     animation = obj.animation_data or obj.animation_data_create()

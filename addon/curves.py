@@ -18,7 +18,7 @@ from ..backend.motion.inheritance import Inheritance
 from ..backend.motion.rig import Channels, Placement, Rig
 from ..backend.motion.rotations import from_channel
 from .rig import object_to_world
-from .work import part
+from .work import computed, part
 
 ROTATION_PATHS = {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}
 _AT_REST = {'QUATERNION': (1.0, 0.0, 0.0, 0.0), 'AXIS_ANGLE': (0.0, 0.0, 1.0, 0.0)}
@@ -100,15 +100,20 @@ def reading_channels(
         if which >= 0:
             found[which].append(curve)
             columns[which].append(bone * (4, 3)[which] + curve.array_index)
-    values = yield from sampling([*found[0], *found[1]], frames)
+    values = yield from part(sampling([*found[0], *found[1]], frames), 0.0, 0.9)
     turns.reshape(len(frames), -1)[:, columns[0]] = values[: len(found[0])].T
     moves.reshape(len(frames), -1)[:, columns[1]] = values[len(found[0]) :].T
 
-    rotations = _rotations(turns, modes)
-    inheritance(obj, names).usual(rig.bones, rotations, moves)
-    placement = object_to_world(obj, rig, Placement(moves[:, 0], rotations[:, 0]))
+    unusual = inheritance(obj, names)
+
+    def turn() -> None:
+        _make_rotations(turns, modes)
+        unusual.usual(rig.bones, turns, moves)
+
+    yield from computed(turn, turns.size, 0.9)
+    placement = object_to_world(obj, rig, Placement(moves[:, 0], turns[:, 0]))
     moves *= rig.metres
-    return Channels(placement, rotations, moves)
+    return Channels(placement, turns, moves)
 
 
 def _at_rest(
@@ -241,13 +246,12 @@ def _check_numbers(
     )
 
 
-def _rotations(turns: NDArray[np.float64], modes: Sequence[str]) -> NDArray[np.float64]:
+def _make_rotations(turns: NDArray[np.float64], modes: Sequence[str]) -> None:
     """Makes raw channels `(frames, bones, 4)` rotations in place, one rotation mode at a time."""
     from_channel(turns[:, 0], modes[0], out=turns[:, 0])
     if len(set(modes[1:])) == 1:  # most rigs; a slice needs no copy
         from_channel(turns[:, 1:], modes[1], out=turns[:, 1:])
-        return turns
+        return
     for mode in set(modes[1:]):
         bones = [bone for bone, other in enumerate(modes) if bone and other == mode]
         turns[:, bones] = from_channel(turns[:, bones], mode)
-    return turns

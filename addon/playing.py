@@ -112,6 +112,8 @@ def _require_playable(obj: Object) -> None:
             f"{obj.name} is linked from another file and its motion must be played to be read; "
             "make a library override of it first."
         )
+    if obj.mode == 'EDIT':
+        raise UserError(f"{obj.name} is in Edit Mode and would not move; leave it with Tab.")
     if not obj.visible_get():
         raise UserError(f"{obj.name} is hidden and would not move; show it in the viewport.")
     require_no_tweaking(obj)

@@ -7,7 +7,7 @@ those whose sum is too large get a smaller share until it fits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,24 @@ class Motion:
     """What surrounds the object's own location and rotation."""
     own: Placement
     """The object's own location and rotation."""
+
+    def moves(self, bone: int) -> bool:
+        """Whether a bone leaves its place at rest."""
+        return bool(np.abs(self.channels.translations[:, bone]).max() > STILL)
+
+    def tracks(self, modes: Mapping[int, str], movable: Iterable[int]) -> list[Track]:
+        """The curves of the rotations in `modes`, and the locations of what moves of `movable`."""
+        turns = self.channels.rotations
+        if 0 in modes:
+            turns = turns.copy()
+            turns[:, 0] = self.own.rotation
+        found = rotation_tracks(turns, modes)
+        for bone in movable:
+            if bone == 0:
+                found.append(Track(0, self.own.position))
+            elif self.moves(bone):
+                found.append(Track(bone, self.channels.translations[:, bone] / self.metres))
+        return sorted(found, key=lambda track: track.bone)
 
     def places(self, tracks: Sequence[Track]) -> tuple[Array, Array]:
         """World positions and turns of all bones `(frames, bones, …)` with these tracks."""

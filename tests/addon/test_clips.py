@@ -513,6 +513,10 @@ def test_the_slot_that_suits_the_armature() -> None:
     obj.animation_data_clear()
     obj.name = "Renamed"
     assert clips.source_of(obj, action).slot == own
+    for frame in (1, 50):  # the other one's motion is longer now
+        other.pose.bones["head"].keyframe_insert("rotation_quaternion", frame=frame)
+    assert clips.source_of(obj, action).end == 22
+    assert clips.source_of(other, action).end == 50
     third = make_armature({"head": (None, (0, 0, 0), (0, 0, 1))}, "Third")
     assert clips.source_of(third, action).slot is not None
 
@@ -709,13 +713,18 @@ def test_ranges_that_make_no_sense(obj: Object) -> None:
         clips.read_clip(obj, clips.source_of(obj, action, 1, 10**7))
 
 
-def test_hidden_and_tweaked_rigs(obj: Object) -> None:
+def test_hidden_edited_and_tweaked_rigs(obj: Object) -> None:
     limit(obj)
     action = animate(obj)
     obj.hide_set(True)
     with pytest.raises(UserError, match="show it in the viewport"):
         clips.read_clip(obj, action)
     obj.hide_set(False)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode='EDIT')
+    with pytest.raises(UserError, match="leave it with Tab"):
+        clips.read_clip(obj, action)
+    bpy.ops.object.mode_set(mode='OBJECT')
     obj.animation_data.action = None
     strip = add_strip(obj, action, 1)
     strip.select = obj.animation_data.nla_tracks[0].select = True
