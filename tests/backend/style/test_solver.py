@@ -327,3 +327,31 @@ def test_handles_survive_their_json(walk_style: StyleModel) -> None:
     np.testing.assert_allclose(
         camera.picture(camera.position + 3 * camera.ray(np.array([0.2, 0.3]))), [0.2, 0.3]
     )
+
+
+def test_no_handles_whatever_give_nan(walk_style: StyleModel) -> None:
+    rng = np.random.default_rng(0)
+    solver = Solver(walk_style)
+    names = walk_style.skeleton.names
+    solids = ("plane", "sphere", "box", "capsule")
+    kinds = ("position", "orientation", "aim", "camera", "relative", "avoid")
+    previous: list[Solution] = []
+    for _ in range(60):
+        handles = [
+            Handle(
+                str(rng.choice(names)),
+                str(rng.choice(kinds)),
+                rng.normal(size=3) * 10.0 ** rng.uniform(-2, 3),
+                rng.normal(size=4),
+                other=str(rng.choice(names)),
+                camera=Camera(rng.normal(size=3), np.array([1.0, 0, 0, 0])),
+                solid=Solid(str(rng.choice(solids)), rng.normal(size=3), size=rng.uniform(size=3)),
+                weight=10.0 ** rng.uniform(-3, 2),
+                hard=bool(rng.integers(2)),
+            )
+            for _ in range(rng.integers(0, 6))
+        ]
+        solution = solver.solve(handles, previous if rng.uniform() < 0.3 else ())
+        previous = [solution, *previous][:2]
+        assert fine(solution)
+        np.testing.assert_allclose(np.linalg.norm(solution.rotations, axis=1), 1.0, atol=1e-6)
