@@ -74,6 +74,7 @@ def _state(obj: Object) -> tuple[Any, ...]:
         "rig_id" in obj.data,
         *(settings.profile, settings.hips, settings.root, settings.forward, settings.up),
         *(settings.height, tuple(foot.name for foot in settings.feet)),
+        tuple((pair.name, pair.other) for pair in settings.pairs),
         *(tuple(bones.keys()), ends.tobytes(), deforms.tobytes()),
         tuple(bone.parent.name if bone.parent else "" for bone in bones),
         # An armature that was just added has no pose yet.

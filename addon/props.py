@@ -43,6 +43,13 @@ class BoneName(PropertyGroup):
     name: StringProperty(name="Bone", description="Name of the bone", override=_KEPT)
 
 
+class BonePair(PropertyGroup):
+    """Two bones that are left and right of each other."""
+
+    name: StringProperty(name="Left", description="Name of the left bone", override=_KEPT)
+    other: StringProperty(name="Right", description="Name of the right bone", override=_KEPT)
+
+
 def _length_changed(self: ClipEntry, context: Context) -> None:
     if self.end < self.start:
         self.end = self.start  # comes back here
@@ -148,6 +155,16 @@ def keep_feet(settings: RigSettings) -> bpy.types.bpy_prop_collection:
     return settings.feet
 
 
+def keep_pairs(settings: RigSettings) -> bpy.types.bpy_prop_collection:
+    """The user's own list of left and right bones, begun with those found by their names."""
+    summary = guesses.seen(settings.id_data).summary
+    if not len(settings.pairs) and summary is not None:
+        for left, right in summary.pairs:
+            pair = settings.pairs.add()
+            pair.name, pair.other = left, right
+    return settings.pairs
+
+
 class RigSettings(PropertyGroup):
     """What Limber knows of one character, kept on its armature object.
 
@@ -200,6 +217,14 @@ class RigSettings(PropertyGroup):
         get=lambda self: "",
         set=_add_foot,
     )
+    pairs: CollectionProperty(
+        type=BonePair,
+        name="Left and Right",
+        description="Bones that are left and right of each other; found by their names if empty",
+        override=_KEPT_LIST,
+    )
+    new_left: StringProperty(name="Left", description="Left bone of a pair to add")
+    new_right: StringProperty(name="Right", description="Right bone of a pair to add")
     forward: EnumProperty(
         name="Forward",
         description="Axis of the armature that the character faces",
@@ -389,7 +414,16 @@ class SceneSettings(PropertyGroup):
     filling: PointerProperty(type=FillSettings, name="Fill Markers")
 
 
-CLASSES = (BoneName, ClipEntry, RigSettings, BakePanelSettings, Flaw, MotionReport, SceneSettings)
+CLASSES = (
+    BoneName,
+    BonePair,
+    ClipEntry,
+    RigSettings,
+    BakePanelSettings,
+    Flaw,
+    MotionReport,
+    SceneSettings,
+)
 
 
 @persistent

@@ -7,12 +7,13 @@ from bpy.types import Context, Operator
 
 from ...backend.errors import UserError
 from ..clip_list import require_own
-from ..props import keep_feet
-from ..rig import require_rig
+from ..props import keep_feet, keep_pairs
+from ..rig import read_rig, require_rig
 from ..work import ReportingOperator
 from .base import NeedsRig
 
-_GUESSES = ("profile", "hips", "root", "feet", "forward", "up", "height")
+_GUESSES = ("profile", "hips", "root", "feet", "pairs", "forward", "up", "height")
+_LISTS = {"feet", "pairs"}
 
 
 class LIMBER_OT_guess_again(NeedsRig, ReportingOperator, Operator):
@@ -36,8 +37,8 @@ class LIMBER_OT_guess_again(NeedsRig, ReportingOperator, Operator):
         obj = require_rig(context)
         require_own(obj)
         for name in _GUESSES if self.what == 'all' else (self.what,):
-            if name == "feet":
-                obj.limber.feet.clear()
+            if name in _LISTS:
+                getattr(obj.limber, name).clear()
             else:
                 obj.limber.property_unset(name)
 
@@ -63,4 +64,58 @@ class LIMBER_OT_remove_foot(NeedsRig, ReportingOperator, Operator):
         feet.remove(place)
 
 
-CLASSES = (LIMBER_OT_guess_again, LIMBER_OT_remove_foot)
+class LIMBER_OT_add_pair(NeedsRig, ReportingOperator, Operator):
+    """Let two bones be left and right of each other; their earlier pairs are dropped"""
+
+    bl_idname = "limber.add_pair"
+    bl_label = "Add Left and Right Pair"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    left: StringProperty(name="Left", description="Name of the left bone")
+    right: StringProperty(name="Right", description="Name of the right bone")
+
+    def act(self, context: Context) -> None:
+        obj = require_rig(context)
+        require_own(obj)
+        if not (self.left and self.right) or self.left == self.right:
+            raise UserError("Choose a left and a right bone, two different ones.")
+        joints = read_rig(obj).skeleton.names
+        for name in (self.left, self.right):
+            if name not in joints:
+                raise UserError(f"{name} is no joint of {obj.name}; choose another bone.")
+        pairs = keep_pairs(obj.limber)
+        for place in reversed(range(len(pairs))):
+            if {pairs[place].name, pairs[place].other} & {self.left, self.right}:
+                pairs.remove(place)
+        pair = pairs.add()
+        pair.name, pair.other = self.left, self.right
+        obj.limber.new_left = obj.limber.new_right = ""
+
+
+class LIMBER_OT_remove_pair(NeedsRig, ReportingOperator, Operator):
+    """Let a bone and its partner no longer be left and right of each other"""
+
+    bl_idname = "limber.remove_pair"
+    bl_label = "Remove Left and Right Pair"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    bone: StringProperty(name="Bone", description="Name of the left or the right bone")
+
+    def act(self, context: Context) -> None:
+        obj = require_rig(context)
+        require_own(obj)
+        pairs = keep_pairs(obj.limber)
+        found = [place for place, pair in enumerate(pairs) if self.bone in (pair.name, pair.other)]
+        if not found:
+            raise UserError(f"{self.bone} has no partner; choose a bone that has one.")
+        if len(pairs) == 1:
+            raise UserError("One pair must stay; add another one first.")
+        pairs.remove(found[0])
+
+
+CLASSES = (
+    LIMBER_OT_guess_again,
+    LIMBER_OT_remove_foot,
+    LIMBER_OT_add_pair,
+    LIMBER_OT_remove_pair,
+)

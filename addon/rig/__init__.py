@@ -93,6 +93,7 @@ def read_rig(obj: Object) -> Rig:
         hips=_known(obj, settings.hips) or choice.hips,
         root=_known(obj, settings.root) or choice.root,
         feet=tuple(foot.name for foot in settings.feet) or choice.feet,
+        pairs=tuple((pair.name, pair.other) for pair in settings.pairs),
     )
     return build_rig(_armature(obj), choice)
 

@@ -44,10 +44,7 @@ class LIMBER_PT_rig_feet(Sidebar, Panel):
         return has_rig(context)
 
     def draw_header_preset(self, context: Context) -> None:
-        obj = rig_or_sentence(self.layout, context)
-        row = self.layout.row(align=True)
-        row.enabled = bool(len(obj.limber.feet))
-        row.operator("limber.guess_again", text="", icon='LOOP_BACK', emboss=False).what = 'feet'
+        _draw_reset(self.layout, context, "feet")
 
     def draw(self, context: Context) -> None:
         layout = self.layout
@@ -62,6 +59,46 @@ class LIMBER_PT_rig_feet(Sidebar, Panel):
             layout.label(text="None")
         column.separator()
         column.prop_search(obj.limber, "add_foot", obj.data, "bones", text="", icon='ADD')
+
+
+class LIMBER_PT_rig_pairs(Sidebar, Panel):
+    bl_label = "Left and Right"
+    bl_parent_id = "LIMBER_PT_rig"
+    bl_options = {'DEFAULT_CLOSED'}
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return has_rig(context)
+
+    def draw_header_preset(self, context: Context) -> None:
+        _draw_reset(self.layout, context, "pairs")
+
+    def draw(self, context: Context) -> None:
+        layout = self.layout
+        obj = rig_or_sentence(layout, context)
+        summary = guesses.seen(obj).summary
+        column = layout.column(align=True)
+        for left, right in summary.pairs if summary is not None else ():
+            row = column.row(align=True)
+            row.label(text=left, icon='BONE_DATA')
+            row.label(text=right)
+            row.operator("limber.remove_pair", text="", icon='X', emboss=False).bone = left
+        if summary is not None and not summary.pairs:
+            layout.label(text="None")
+        column.separator()
+        row = column.row(align=True)
+        row.prop_search(obj.limber, "new_left", obj.data, "bones", text="")
+        row.prop_search(obj.limber, "new_right", obj.data, "bones", text="")
+        add = row.operator("limber.add_pair", text="", icon='ADD')
+        add.left, add.right = obj.limber.new_left, obj.limber.new_right
+
+
+def _draw_reset(layout: UILayout, context: Context, name: str) -> None:
+    """In the header of a list, a button that drops the user's own."""
+    obj = rig_or_sentence(layout, context)
+    row = layout.row(align=True)
+    row.enabled = bool(len(getattr(obj.limber, name)))
+    row.operator("limber.guess_again", text="", icon='LOOP_BACK', emboss=False).what = name
 
 
 def draw_guess(layout: UILayout, obj: Object, name: str, *, bones: bool = False) -> None:
@@ -81,7 +118,7 @@ def _draw_counts(layout: UILayout, context: Context, seen: Seen) -> None:
     summary = seen.summary
     if summary is None:
         return
-    text = f"{summary.joints} joints, {summary.pairs} left and right pairs"
+    text = f"{summary.joints} joints, {len(summary.pairs)} left and right pairs"
     if summary.keyed != summary.joints:
         text += f", {summary.keyed} bones to key"
     draw_text(layout, context, text)
@@ -89,4 +126,4 @@ def _draw_counts(layout: UILayout, context: Context, seen: Seen) -> None:
         draw_text(layout, context, "At rest it faces between two axes.", icon='INFO')
 
 
-CLASSES = (LIMBER_PT_rig, LIMBER_PT_rig_feet)
+CLASSES = (LIMBER_PT_rig, LIMBER_PT_rig_feet, LIMBER_PT_rig_pairs)

@@ -84,6 +84,8 @@ class RigChoice:
     """The bone above the hips that can carry root motion, the topmost if empty."""
     feet: tuple[str, ...] = ()
     """Bones that touch the ground, guessed if empty."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Bones that are left and right of each other, found by their names if empty."""
     forward: str = ""
     """The armature's axis that the character faces, guessed if empty."""
     height: float = 0.0
@@ -178,7 +180,7 @@ def _skeleton(bones: Skeleton, joints: Sequence[str], axes: Array, choice: RigCh
     tails = rotate(axes, bones.rest_tails[rows])
     place = {name: joint for joint, name in enumerate(order)}
     tree = tuple(place[parent] if (parent := parents[name]) else -1 for name in order)
-    mirror = partners(order)
+    mirror = _paired(place, choice.pairs) if choice.pairs else partners(order)
     feet = tuple(order.index(name) for name in choice.feet if name in order)
     feet = feet or guess_feet(order, tree, heads, tails, mirror)
     if choice.forward:
@@ -197,6 +199,15 @@ def _skeleton(bones: Skeleton, joints: Sequence[str], axes: Array, choice: RigCh
         forward=facing,
         mass=guess_mass(height),
     )
+
+
+def _paired(place: dict[str, int], pairs: Sequence[tuple[str, str]]) -> tuple[int, ...]:
+    """For each joint its chosen partner, itself where it has none."""
+    mirror = list(range(len(place)))
+    for one, other in pairs:
+        if one in place and other in place:
+            mirror[place[one]], mirror[place[other]] = place[other], place[one]
+    return tuple(mirror)
 
 
 def _guessed_hips(bones: Skeleton, joints: Sequence[str], axes: Array) -> str:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .armature import AXES
+from .mirroring import side
 from .rig import Rig
 from .rotations import Array, conjugate, multiply, rotate
+from .skeleton import Skeleton
 
 BETWEEN = np.cos(np.radians(10.0))
 """A direction further than this from every axis lies between them."""
@@ -33,8 +35,8 @@ class Summary:
     """Bones to learn from."""
     keyed: int
     """Bones that a bake keys."""
-    pairs: int
-    """Joints with a partner on the other side, counted once for both."""
+    pairs: tuple[tuple[str, str], ...]
+    """Joints that are partners, the left one first where their names say which is left."""
 
 
 def summarise(rig: Rig) -> Summary:
@@ -55,8 +57,14 @@ def summarise(rig: Rig) -> Summary:
         height=skeleton.height,
         joints=len(skeleton),
         keyed=len(tree) - 1,
-        pairs=sum(joint < other for joint, other in enumerate(skeleton.mirror)),
+        pairs=_pairs(skeleton),
     )
+
+
+def _pairs(skeleton: Skeleton) -> tuple[tuple[str, str], ...]:
+    names = skeleton.names
+    found = [(names[j], names[other]) for j, other in enumerate(skeleton.mirror) if j < other]
+    return tuple((one, other) if side(one) != "R" else (other, one) for one, other in found)
 
 
 def _nearest_axis(direction: Array) -> tuple[str, float]:

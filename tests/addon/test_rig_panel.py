@@ -71,6 +71,46 @@ def test_feet_begin_with_the_guess():
     assert guesses.seen(obj).summary.feet == ("foot.L", "foot.R")
 
 
+def test_pairs_begin_with_the_guess_and_can_be_corrected():
+    obj = make_armature()
+    guessed = guesses.seen(obj).summary.pairs
+    assert set(guessed) == {
+        (f"{name}.L", f"{name}.R") for name in ("arm", "hand", "thigh", "shin", "foot")
+    }
+    # A rig whose hands are crossed, and whose thighs are not each other's mirror images.
+    bpy.ops.limber.add_pair(left="hand.R", right="arm.L")
+    bpy.ops.limber.remove_pair(bone="thigh.R")
+    skeleton = read_rig(obj).skeleton
+    partner = {name: skeleton.names[other] for name, other in zip(skeleton.names, skeleton.mirror)}
+    assert (partner["hand.R"], partner["arm.L"]) == ("arm.L", "hand.R")
+    assert (partner["hand.L"], partner["thigh.L"]) == ("hand.L", "thigh.L")
+    assert (partner["foot.L"], partner["shin.R"]) == ("foot.R", "shin.L")
+    shown = " ".join(draw_all()["LIMBER_PT_rig_pairs"])
+    assert "arm.L" in shown and "thigh.L" not in shown
+    bpy.ops.limber.guess_again(what='pairs')
+    assert guesses.seen(obj).summary.pairs == guessed
+
+
+def test_pairs_that_cannot_be():
+    obj = make_armature()
+    for left, right, sentence in (
+        ("", "hand.R", "Choose a left and a right bone"),
+        ("hand.L", "hand.L", "two different ones"),
+        ("hand.L", "tail", "tail is no joint of Human; choose another"),
+    ):
+        with pytest.raises(RuntimeError, match=sentence):
+            bpy.ops.limber.add_pair(left=left, right=right)
+    with pytest.raises(RuntimeError, match="spine has no partner"):
+        bpy.ops.limber.remove_pair(bone="spine")
+    for name in ("arm", "hand", "thigh", "shin"):
+        bpy.ops.limber.remove_pair(bone=f"{name}.R")
+    with pytest.raises(RuntimeError, match="One pair must stay"):
+        bpy.ops.limber.remove_pair(bone="foot.L")
+    # A bone that was renamed since is left out.
+    obj.data.bones["foot.L"].name = "paw"
+    assert read_rig(obj).skeleton.mirror == tuple(range(len(read_rig(obj).skeleton)))
+
+
 def test_height_is_shown_in_the_units_of_the_scene():
     bpy.context.scene.unit_settings.scale_length = 0.01
     obj = make_armature({"hips": (None, (0, 0, 0), (0, 0, 170))})
@@ -123,6 +163,7 @@ def test_redrawing_does_not_look_again(looks):
         lambda obj: setattr(obj, "scale", (2, 2, 2)),
         lambda obj: setattr(obj, "rotation_euler", (3, 0, 0)),
         lambda obj: setattr(obj.limber, "hips", "spine"),
+        lambda obj: bpy.ops.limber.remove_pair(bone="hand.L"),
         lambda obj: setattr(bpy.context.scene.unit_settings, "scale_length", 0.1),
     ],
 )
