@@ -34,6 +34,7 @@ from .bake import BakeSettings, bake_clip
 from .clips import Source
 from .ops.jobs import see_through
 from .rig import read_rig
+from .style import models
 
 FINE, USER_ERROR = 0, 1
 
@@ -107,6 +108,25 @@ def _analyse(options: argparse.Namespace) -> int:
     jobs.start(folder, python)
     see_through(folder, _say)
     _show_report(folder, options.json)
+    return FINE
+
+
+def _train_style(options: argparse.Namespace) -> int:
+    python = settings.backend_python()
+    _keep_existing(options.out, options.force)
+    obj = _character(options)
+    read = _read(obj, _sources(obj, options))
+    names = ("algorithm", "latents", "active", "error_cm", "rounds")
+    chosen = {name: value for name in names if (value := getattr(options, name)) is not None}
+    label = f"{models.named([clip.label for clip in read])} for {obj.name}"
+    folder = jobs.create(settings.jobs_folder(), "train_style", chosen, read, label=label)
+    _say(f"Job {folder.name}")
+    jobs.start(folder, python)
+    see_through(folder, _say)
+    models.copy_result(folder, options.out)
+    report = json.loads((folder / "report.json").read_text("utf-8"))
+    lines = models.describe(options.out).split("\n")
+    _show({"style": str(options.out), **report}, options.json, [*lines, str(options.out)])
     return FINE
 
 
@@ -376,6 +396,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--ground", type=float, metavar="M", help="height of the ground, metres")
     _finish(command, _analyse)
 
+    _add_train_style(commands.add_parser("train-style", help="learn a style from Actions"))
     _add_jobs(commands.add_parser("jobs", help="list, show, cancel, resume or remove jobs"))
 
     command = commands.add_parser("install-backend", help="make the backend's Python environment")
@@ -443,6 +464,28 @@ def _amount(text: str) -> float:
     if not 0.0 < value < math.inf:
         raise ValueError
     return value
+
+
+def _add_train_style(command: argparse.ArgumentParser) -> None:
+    _add_character(command)
+    command.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help=".limber file to write"
+    )
+    _add_force(command)
+    command.add_argument(
+        "--algorithm", choices=("heuristic", "full"), help="heuristic is fast, full more exact"
+    )
+    command.add_argument(
+        "--latents", type=int, metavar="N", help="dimensions, 2 to 8; 0 tries all (default: 3)"
+    )
+    command.add_argument(
+        "--active", type=int, metavar="N", help="how many poses to keep (default: 100)"
+    )
+    command.add_argument(
+        "--error-cm", type=_amount, metavar="CM", help="keep as few poses as reach this error"
+    )
+    command.add_argument("--rounds", type=int, metavar="N", help="how long to learn (default: 10)")
+    _finish(command, _train_style)
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:

@@ -135,6 +135,14 @@ def describe(path: Path) -> str:
     return "\n".join(filter(None, lines))
 
 
+def copy_result(job: Path, path: Path) -> None:
+    """Keeps a copy of the style that a job has made."""
+    with plain_errors(path, "written"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (job / "result.limber").open("rb") as source, aside(path) as copy:
+            shutil.copyfileobj(source, copy)
+
+
 def named(labels: Sequence[str]) -> str:
     """A name for what was learned from clips of these names."""
     if len(labels) > 3:
@@ -161,10 +169,7 @@ def _take(entry: StyleEntry, job: Path) -> None:
     path = settings.styles_folder() / f"{safe} {job.name.rpartition('-')[2]}{limber_file.SUFFIX}"
     try:
         if not path.is_file():
-            with plain_errors(path, "written"):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with (job / "result.limber").open("rb") as source, aside(path) as copy:
-                    shutil.copyfileobj(source, copy)
+            copy_result(job, path)
         entry.about = describe(path)
         entry.filepath = str(path)
     except UserError as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import bpy
 import pytest
-from bl_ext.user_default.limber.addon import clip_list, jobs, settings
+from bl_ext.user_default.limber.addon import cli, clip_list, jobs, settings
 from bl_ext.user_default.limber.addon.clips import read_clip
 from bl_ext.user_default.limber.addon.ops import style as operators
 from bl_ext.user_default.limber.addon.style import models
@@ -16,7 +17,7 @@ from bl_ext.user_default.limber.backend.runtime import clip_files, job_folder
 from bl_ext.user_default.limber.backend.style.training import Settings
 from drawing import draw_all
 from rigs import animate, make_armature
-from styles import open_human, style_file, styled_human
+from styles import PROJECT, open_human, style_file, styled_human
 
 
 @pytest.fixture
@@ -64,6 +65,19 @@ def test_training_says_what_is_missing(backend, jobs_root: Path) -> None:
     with pytest.raises(RuntimeError, match="not installed"):
         bpy.ops.limber.train_style()
     assert not jobs_root.exists() and not len(obj.limber.style.styles)
+
+
+def test_command_line_trains_too(backend, jobs_root: Path, tmp_path: Path, capsys) -> None:
+    human = str(PROJECT / "sample_rigs" / "human.blend")
+    wanted = tmp_path / "kick.limber"
+    train = ["train-style", human, "--action", "Kick", "--out", str(wanted)]
+    few = ["--rounds", "1", "--active", "10", "--latents", "2"]
+    assert cli.main([*train, *few, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["active"], report["latents"], report["style"]) == (10, 2, str(wanted))
+    assert models.describe(wanted).startswith("Kick\n10 of ")
+    assert cli.main(train) == 1
+    assert "exists; choose another name" in capsys.readouterr().err
 
 
 def test_panel_settings_are_those_of_the_backend() -> None:
