@@ -170,7 +170,7 @@ def test_every_setting_of_a_bake_is_in_the_panel(human):
     chosen, plain = bake_from.settings(human, panel), BakeSettings()
     assert chosen.angle_error == pytest.approx(np.degrees(0.5))  # Blender's angles are radians
     unchanged = [name for name in vars(plain) if getattr(chosen, name) == getattr(plain, name)]
-    assert unchanged == ["end"]  # which the panel says as a range of the clip's own frames
+    assert unchanged == []
 
 
 # Files
