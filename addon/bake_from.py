@@ -103,6 +103,7 @@ def _baking(
         for number, clip in enumerate(wanted):
             start, stop = ((number + end) / len(wanted) for end in (0, 1))
             made.append((yield from part(bake.baking(obj, clip, how, rig), start, stop)))
+            yield stop
     except BaseException:
         if obj.animation_data is not None:
             compat.assign(obj, *before)
