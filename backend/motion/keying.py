@@ -131,7 +131,7 @@ def thin_tracks(tracks: Sequence[Track], motion: Motion, errors: Errors) -> list
         stale = (excess > 1.0) & (share > 0.0)
         if not stale.any():
             break
-        smaller = share * np.clip(0.9 / excess, 0.3, 0.9) if turn < MOST_ROUNDS - 1 else 0.0
+        smaller = share * np.clip(0.9 / excess, 0.1, 0.9) if turn < MOST_ROUNDS - 1 else 0.0
         share = np.where(stale, smaller, share)
     return keys
 
