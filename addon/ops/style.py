@@ -18,6 +18,7 @@ from ..rig import read_rig, require_rig
 from ..style import live, models, pose, solving
 from ..style.pose import Poser
 from ..style.props import TrainOptions
+from ..style.solving import Solved
 from ..work import ReportingOperator, WorkOperator, redraw_panels
 from .bake import fill_in
 from .base import NeedsRig
@@ -192,22 +193,28 @@ by constraints. Press again to stop; the pose stays and can be keyed"""
             live.start(obj)
 
 
-class LIMBER_OT_pose_afresh(OwnRig, ReportingOperator, Operator):
+class LIMBER_OT_pose_afresh(OwnRig, WorkOperator, Operator):
     """Look for the best pose for the handles from several starts, rather than from the pose that \
 the character is in"""
 
     bl_idname = "limber.pose_afresh"
     bl_label = "Pose Afresh"
     bl_options = {'REGISTER', 'UNDO'}
+    doing = "Posing"
 
-    def act(self, context: Context) -> None:
+    def invoke(self, context: Context, event: Event) -> set[str]:
         obj = require_rig(context)
-        if live.of(obj) is not None and not bpy.app.background:
-            live.afresh(obj)
-            return
-        solved = solving.pose_once(obj)
-        if solved.sentence:
-            self.report({'WARNING'}, solved.sentence)
+        if live.of(obj) is None:
+            return WorkOperator.invoke(self, context, event)
+        live.afresh(obj)
+        return {'FINISHED'}
+
+    def start(self, context: Context) -> Generator[float, None, Solved]:
+        return solving.posing(require_rig(context))
+
+    def finish(self, context: Context, result: Solved) -> None:
+        if result.sentence:
+            self.report({'WARNING'}, result.sentence)
 
 
 class LIMBER_OT_key_pose(OwnRig, ReportingOperator, Operator):

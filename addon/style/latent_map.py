@@ -16,9 +16,8 @@ from ...backend.style import painting
 from .. import session
 from ..rig import read_rig
 from ..work import aside, run
-from . import handles, live, models, pose, solving
+from . import handles, live, models, solving
 from .asking import asking
-from .pose import Poser
 from .solving import Solved
 
 SIZE = 512
@@ -180,18 +179,6 @@ def posing_at(
         raise UserError("Switch Pose Live off first.")
     rig = read_rig(obj)
     solving.require_ready(obj, rig)
-    name = {"name": f"map {obj.session_uid}"}
-    values, arrays = solving.opening(obj, rig)
     asked = {"handles": handles.collect(obj, rig), "blend": solving.alone(obj, style)}
-    try:
-        yield from asking("style.open", name | values, arrays, 0.2)
-        yield from asking("style.start", name, solving.starting(obj, rig), 0.4)
-        question = name | asked | {"style": style, "place": list(place)}
-        solved = Solved.of((yield from asking("style.solve", question, None, 0.6)))
-    finally:
-        if session.running():
-            session.post("style.close", name)
-    pose.switch(obj, rig)
-    Poser(obj, rig).write(obj, solved.pose)
-    bpy.context.view_layer.update()
-    return solved
+    asked |= {"style": style, "place": list(place)}
+    return (yield from solving.posing_for(obj, rig, asked))

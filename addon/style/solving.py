@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,10 @@ from ...backend.motion.rig import Rig
 from ...backend.runtime.messages import Arrays, Message
 from .. import session
 from ..rig import read_rig
+from ..work import run
 from . import handles, limits, models, pose
+from .asking import asking
 from .pose import Pose, Poser
-
-PATIENCE = 60.0
-"""Seconds that a first answer may take, on a cold disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,20 +107,29 @@ def pose_once(obj: Object, *, fresh: bool = True) -> Solved:
     `fresh` looks for the best pose from several starts; else the pose that the character is in is
     changed as little as the handles and the style ask for.
     """
+    return run(posing(obj, fresh=fresh))
+
+
+def posing(obj: Object, *, fresh: bool = True) -> Generator[float, None, Solved]:
+    """As `pose_once`, in steps."""
     rig = read_rig(obj)
     require_ready(obj, rig)
     handles.require_used(obj)
-    told = handles.collect(obj, rig)
+    asked = {"handles": handles.collect(obj, rig), "blend": blend(obj), "fresh": fresh}
+    return (yield from posing_for(obj, rig, asked))
+
+
+def posing_for(obj: Object, rig: Rig, asked: dict[str, Any]) -> Generator[float, None, Solved]:
+    """Poses a character once for what `asked` says, as in the backend's `style.solve`."""
     name = {"name": f"once {obj.session_uid}"}
     values, arrays = opening(obj, rig)
-    session.call("style.open", name | values, arrays, timeout=PATIENCE)
     try:
-        session.call("style.start", name, starting(obj, rig))
-        asked = name | {"handles": told, "blend": blend(obj), "fresh": fresh}
-        solved = Solved.of(session.call("style.solve", asked, timeout=PATIENCE))
+        yield from asking("style.open", name | values, arrays, 0.2)
+        yield from asking("style.start", name, starting(obj, rig), 0.4)
+        solved = Solved.of((yield from asking("style.solve", name | asked, None, 0.6)))
     finally:
         if session.running():
-            session.call("style.close", name)
+            session.post("style.close", name)
     pose.switch(obj, rig)
     Poser(obj, rig).write(obj, solved.pose)
     bpy.context.view_layer.update()

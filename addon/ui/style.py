@@ -99,7 +99,7 @@ class LIMBER_PT_train_style(Sidebar, Panel):
         row = layout.row()
         row.scale_y = 1.5
         row.operator("limber.train_style", icon='OUTLINER_OB_ARMATURE')
-        draw_progress(layout, *operators.CLASSES)
+        draw_progress(layout, operators.LIMBER_OT_train_style)
 
 
 class LIMBER_PT_style_body(Sidebar, Panel):
@@ -154,6 +154,9 @@ def _draw_posing(layout: UILayout, context: Context, obj: Object) -> None:
     row = layout.row()
     row.scale_y = 1.5
     row.operator("limber.pose_live", depress=on, icon='PAUSE' if on else 'PLAY')
+    draw_progress(layout, operators.LIMBER_OT_pose_afresh)
+    if on and live.of(obj).solved is None and not live.sentence(obj):
+        layout.label(text="Waiting for the backend", icon='TIME')
     if text := live.sentence(obj):
         draw_text(layout, context, text, icon='ERROR')
     if session.problem():
