@@ -92,7 +92,8 @@ class ProgramOperator:
     def _leave(self: Any, context: Context) -> None:
         Work.program = None
         context.window_manager.event_timer_remove(self._timer)
-        context.workspace.status_text_set(None)
+        if context.workspace is not None:  # as when the window was closed
+            context.workspace.status_text_set(None)
         redraw_panels(context)
 
     def _conclude(self: Any, program: Program) -> set[str]:
