@@ -482,7 +482,9 @@ def held_out(
     for fold in folds:
         kept, held = pieces(clips, fold)
         baselines = Baselines(kept, ends)
-        solver = Solver(train(kept, Settings(latents=8, active=200)))
+        model = train(kept, Settings(latents=8, active=200))
+        solver, alone = Solver(model), Solver(model)
+        plain = Solver(train(kept))
         skeleton, joints = baselines.skeleton, baselines.joints
         truths, starts, targets = [], [], []
         for clip in held:
@@ -493,12 +495,17 @@ def held_out(
                 handles = [Handle(name, target=place) for name, place in zip(ends, goal)]
                 solution = solver.solve(handles, previous, fresh=frame == 0)
                 previous = [solution, *previous][:2]
+                static = alone.solve(handles, fresh=frame == 0)
+                default = plain.solve(handles, fresh=frame == 0)
                 if frame % stride:
                     continue
                 truths.append(where[frame])
                 targets.append(goal)
                 starts.append(baselines.nearest(goal))
                 note("ours", places_of(skeleton, solution), where[frame])
+                # The peers see one frame at a time; so do we here.
+                note("(ours, frame alone)", places_of(skeleton, static), where[frame])
+                note("(ours, default size)", places_of(skeleton, default), where[frame])
                 note("nearest pose", places_of(skeleton, starts[-1]), where[frame])
                 note("PCA", baselines.pca(starts[-1], goal), where[frame])
         for name, rows in (by_blender(skeleton, joints, starts, targets) or {}).items():
@@ -564,10 +571,12 @@ def measure_heldout() -> dict[str, Any]:
 def _heldout_table(title: str, found: dict[str, float], key: str) -> dict[str, Any]:
     print(f"Held-out frames, {title}: mean joint error, cm")
     for name, error in sorted(found.items(), key=lambda pair: pair[1]):
-        print(f"  {name:<20}{error:8.2f}")
-    best = min(error for name, error in found.items() if name != "ours")
+        print(f"  {name:<22}{error:8.2f}")
+    best = min(error for name, error in found.items() if "ours" not in name)
     return {
         f"{key}_ratio": round(found["ours"] / best, 3),
+        f"{key}_alone_ratio": round(found["(ours, frame alone)"] / best, 3),
+        f"{key}_default_ratio": round(found["(ours, default size)"] / best, 3),
         f"{key}_cm": round(found["ours"], 2),
         f"{key}_best_other_cm": round(best, 2),
     }
