@@ -73,9 +73,17 @@ test-addon: $(BLENDERS:%=test-addon-%)
 test-addon-%: .venv/blender/%.stamp
 	PYTHONPATH=.venv/blender/$* .venv/bin/python -m pytest tests/addon
 
-bench: .venv/blender/5.0.stamp
+bench: .venv/blender/5.0.stamp .venv/peers.stamp
 	PYTHONPATH=.venv/blender/5.0 .venv/bin/python bench/bake.py
 	.venv/bin/python bench/session.py
+	.venv/bin/python bench/style.py
+
+# What the benchmarks compare with and Limber itself never needs.
+.venv/peers.stamp:
+	rm -rf .venv/peers
+	$(PYTHON) -m venv .venv/peers
+	.venv/peers/bin/python -m pip install --quiet --disable-pip-version-check gpy==1.15.0
+	touch $@
 
 package: .venv/blender/5.0.stamp
 	.venv/bin/python tools/package.py .venv/blender/5.0

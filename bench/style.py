@@ -3,7 +3,7 @@
     .venv/bin/python bench/style.py [--only PART …]
 
 Prints a table for each part and, as its last line, JSON. Parts: solve, train, heldout, markers,
-blend. GPy is a peer only: `python3.11 -m venv .venv/peers && .venv/peers/bin/pip install GPy`;
+blend. GPy is a peer only, which `make bench` puts into .venv/peers;
 Blender's own IK runs on the `bpy` wheel in .venv/blender/5.0. A peer that is not there is said to
 be missing, and what depends on it is null.
 """
