@@ -24,7 +24,9 @@ ROTATION_PATHS = {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_a
 _AT_REST = {'QUATERNION': (1.0, 0.0, 0.0, 0.0), 'AXIS_ANGLE': (0.0, 0.0, 1.0, 0.0)}
 _BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]\.?(.*)', re.DOTALL)
 _ONE_STEP = 2**18
-"""Values or keys that are read without a pause: some tens of milliseconds."""
+"""Keys that are read without a pause: some tens of milliseconds."""
+_IN_CACHE = 2**13
+"""Values that are evaluated together: arrays of this size stay near the processor."""
 
 
 def rotation_path(mode: str) -> str:
@@ -146,7 +148,7 @@ def sampling(
             dense.append(place)
         else:
             others.append(place)
-        if place % _at_once(count) == 0:
+        if place % max(1, _ONE_STEP // count) == 0:
             yield 0.5 * place / len(curves)
     exact = points[:, ::2] == frames.astype(np.float32)  # a key on each frame, and no others
     if others or not exact.all():
@@ -154,11 +156,6 @@ def sampling(
         yield from part(_sampling_sparse(curves, others, frames, values), 0.5, 1.0)
     _check_numbers(curves, frames, values)
     return values
-
-
-def _at_once(frames: int) -> int:
-    """How many curves are read without a pause."""
-    return max(1, _ONE_STEP // frames)
 
 
 def _sampling_sparse(
@@ -182,8 +179,9 @@ def _sampling_sparse(
         if place % 64 == 0:
             yield 0.1
     for group in alike.values():
-        for start in range(0, len(group), _at_once(len(frames))):
-            some = group[start : start + _at_once(len(frames))]
+        size = max(1, _IN_CACHE // len(frames))
+        for start in range(0, len(group), size):
+            some = group[start : start + size]
             keys = np.stack([points[place] for place in some]).reshape(len(some), -1, 2)
             odd += _sample_alike(curves, some, keys, frames.astype(np.float64), values)
             yield 0.3

@@ -54,35 +54,37 @@ class KeyedCurves:
         times, values = self.times, self.keys[..., 1]
         if len(times) == 1:
             return np.repeat(values, len(frames), axis=1)
-        after = np.clip(np.searchsorted(times, frames, side="right"), 1, len(times) - 1)
-        span = after - 1
-        length = times[after] - times[span]
-        part = np.clip((frames - times[span]) / length, 0.0, 1.0)
-        low, high, kinds = values[:, span], values[:, after], self.kinds[:, span]
-        found = np.where(kinds == CONSTANT, low, low + part * (high - low))
+        span = np.clip(np.searchsorted(times, frames, side="right"), 1, len(times) - 1) - 1
+        part = (frames - times[span]) / np.diff(times)[span]
+        kinds = self.kinds[:, :-1]
+        rise = np.where(kinds == LINEAR, np.diff(values), 0.0)
+        found = values[:, span] + part * rise[:, span]
         if (kinds == BEZIER).any():
-            right, left = self._handles(span, length)
-            s = _place(right[..., 0], 1.0 - left[..., 0], part)
-            r = 1.0 - s
-            first, second = low + right[..., 1], high - left[..., 1]
-            cubic = r * r * (r * low + 3.0 * s * first) + s * s * (3.0 * r * second + s * high)
-            found = np.where(kinds == BEZIER, cubic, found)
+            first, second, cubic = self._beziers()
+            s = _place(first, second, span, np.clip(part, 0.0, 1.0))
+            a, b, c = (row[:, span] for row in cubic)
+            curved = ((a * s + b) * s + c) * s + values[:, span]
+            found = np.where((kinds == BEZIER)[:, span], curved, found)
         at, there = nearest(times, frames)
         there |= (frames < times[0]) | (frames > times[-1])
         return np.where(there, values[:, at], found)
 
-    def _handles(self, span: Indices, length: Array) -> tuple[Array, Array]:
-        """The handle after the key before and the one before the key after, `(curves, frames, 2)`.
+    def _beziers(self) -> tuple[Array, Array, tuple[Array, Array, Array]]:
+        """For each curve and span the times of the two handles, as parts of it, and the values as a
+        cubic of the place on the Bezier: the factors of s³, s² and s, above the key before.
 
-        Each as the part of the span that it reaches over, and its rise or fall. One that reaches
-        past the other key is shortened to end there.
+        A handle that reaches past the other key is shortened to end there.
         """
-        right = (self.right - self.keys)[:, span]
-        left = (self.keys - self.left)[:, span + 1]
+        length = np.diff(self.times)
+        right = (self.right - self.keys)[:, :-1]
+        left = (self.keys - self.left)[:, 1:]
         for handle in (right, left):
             handle[..., 0] = np.maximum(handle[..., 0], 0.0) / length
             handle /= np.maximum(handle[..., :1], 1.0)
-        return right, left
+        step = np.diff(self.keys[..., 1])
+        rise, fall = 3.0 * right[..., 1], 3.0 * left[..., 1]
+        cubic = rise + fall - 2.0 * step, 3.0 * step - 2.0 * rise - fall, rise
+        return right[..., 0], 1.0 - left[..., 0], cubic
 
 
 def nearest(times: Array, frames: Array) -> tuple[Indices, Flags]:
@@ -93,14 +95,16 @@ def nearest(times: Array, frames: Array) -> tuple[Indices, Flags]:
     return at, np.abs(times[at] - frames) < SAME_TIME
 
 
-def _place(first: Array, second: Array, part: Array) -> Array:
-    """How far along Beziers `(curves, frames)` a part of their time has passed, from 0 to 1.
+def _place(first: Array, second: Array, span: Indices, part: Array) -> Array:
+    """How far along its Bezier each curve is, from 0 to 1, when a part of the span has passed.
 
-    `first` and `second` are the times of the two handles. Time never runs backwards, so Newton's
-    steps are kept between bounds that close in.
+    `first` and `second` `(curves, spans)` are the times of the two handles; the frames are in
+    `span`, of which `part` has passed. Time never runs backwards, so Newton's steps are kept
+    between bounds that close in.
     """
     if _same_rows(first) and _same_rows(second):  # as Blender's automatic handles give them
         first, second = first[:1], second[:1]
+    first, second = first[:, span], second[:, span]
     a, b, c = 1.0 + 3.0 * (first - second), 3.0 * (second - 2.0 * first), 3.0 * first
     s = np.broadcast_to(part, first.shape).copy()
     low, high = np.zeros_like(s), np.ones_like(s)
