@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import bpy
-from bpy.types import Object
+from bpy.types import Action, Object
 
 from ..backend.errors import UserError
 from ..backend.motion.clip import Clip
@@ -29,12 +29,12 @@ from ..backend.motion.rig import RootMotion
 from ..backend.runtime import clip_files, job_folder
 from ..backend.runtime.files import plain_errors
 from ..backend.runtime.job_folder import Spec, Status, Watch
-from . import clip_list, clips, environment, jobs, settings
+from . import clip_list, clips, environment, jobs, settings, work
 from .bake import BakeSettings, bake_clip
 from .clips import Source
 from .ops.jobs import see_through
 from .rig import read_rig
-from .style import models
+from .style import markers, models, trajectories
 
 FINE, USER_ERROR = 0, 1
 
@@ -128,6 +128,86 @@ def _train_style(options: argparse.Namespace) -> int:
     lines = models.describe(options.out).split("\n")
     _show({"style": str(options.out), **report}, options.json, [*lines, str(options.out)])
     return FINE
+
+
+def _key_trajectories(options: argparse.Namespace) -> int:
+    settings.backend_python()
+    obj, target = _to_change(options)
+    frames = _frames(options, *trajectories.scene_frames())
+    how = BakeSettings(name=options.name or f"{obj.name} Trajectories", start=frames[0])
+    _say(f"Solving {len(frames)} frames")
+    action, motion = work.run(trajectories.making(obj, frames, how))
+    _save(target)
+    data = {"missed_mm": 1000.0 * motion.worst, "frames_unmet": motion.unmet}
+    _show_baked(target, action, data, motion.sentence(frames[0]), options.json)
+    return FINE
+
+
+def _fill_markers(options: argparse.Namespace) -> int:
+    settings.backend_python()
+    obj, target = _to_change(options)
+    first, last = trajectories.scene_frames()
+    if options.tracks is not None:
+        first, last = _import_markers(obj, options)
+    if options.offsets_at is not None or len(markers.placed(obj)) < markers.FEWEST:
+        at = options.offsets_at
+        bpy.context.scene.frame_set(
+            markers.full_frame(obj, range(first, last + 1)) if at is None else at
+        )
+        work.run(markers.locating(obj))
+    frames = _frames(options, first, last)
+    how = BakeSettings(name=options.name or f"{obj.name} Filled", start=frames[0])
+    _say(f"Filling {len(frames)} frames")
+    filled = work.run(markers.filling(obj, frames, how, learn=options.learn))
+    _save(target)
+    data = {"missing": filled.missing, "seen_mm": filled.seen_mm}
+    _show_baked(target, filled.action, data, filled.sentence(), options.json)
+    return FINE
+
+
+def _to_change(options: argparse.Namespace) -> tuple[Object, Path]:
+    """The character, with the styles that were named, and the file to write."""
+    obj = _character(options)
+    target = Path(bpy.data.filepath) if options.save else options.output
+    if not options.save:
+        _keep_existing(target, options.force)
+    if options.style:
+        obj.limber.style.styles.clear()
+    for path in options.style or ():
+        models.check(path.absolute(), read_rig(obj).skeleton)
+        models.add_file(obj, path.absolute())
+    models.require_trained(obj)
+    return obj, target
+
+
+def _frames(options: argparse.Namespace, first: int, last: int) -> range:
+    return trajectories.frame_range(
+        first if options.first is None else options.first,
+        last if options.last is None else options.last,
+    )
+
+
+def _import_markers(obj: Object, options: argparse.Namespace) -> tuple[int, int]:
+    """Takes the markers of a file instead of those that the character has; says their frames."""
+    obj.limber.markers.entries.clear()
+    how = {"up": options.up, "unit": options.unit, "fps": options.fps}
+    made = work.run(markers.importing(obj, options.tracks.absolute(), **how))
+    ranges = [
+        marker.animation_data.action.frame_range
+        for marker in made.objects
+        if marker.animation_data is not None
+    ]
+    if not ranges:
+        raise UserError(f"{options.tracks.name} has no marker that is ever seen.")
+    return int(min(start for start, _ in ranges)), int(max(end for _, end in ranges))
+
+
+def _show_baked(
+    target: Path, action: Action, data: dict[str, Any], said: str, as_json: bool
+) -> None:
+    first, last = (round(frame) for frame in action.frame_range)
+    about = {"file": str(target), "action": action.name, "start": first, "end": last}
+    _show({**about, **data}, as_json, [f"{action.name}: frames {first} to {last}; {said}"])
 
 
 def _jobs_list(options: argparse.Namespace) -> int:
@@ -397,6 +477,12 @@ def _parser() -> argparse.ArgumentParser:
     _finish(command, _analyse)
 
     _add_train_style(commands.add_parser("train-style", help="learn a style from Actions"))
+    _add_key_trajectories(
+        commands.add_parser("key-trajectories", help="make a motion of animated handles")
+    )
+    _add_fill_markers(
+        commands.add_parser("fill-markers", help="find the body behind markers with gaps")
+    )
     _add_jobs(commands.add_parser("jobs", help="list, show, cancel, resume or remove jobs"))
 
     command = commands.add_parser("install-backend", help="make the backend's Python environment")
@@ -486,6 +572,62 @@ def _add_train_style(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--rounds", type=int, metavar="N", help="how long to learn (default: 10)")
     _finish(command, _train_style)
+
+
+def _add_key_trajectories(command: argparse.ArgumentParser) -> None:
+    _add_sequence(command)
+    _finish(command, _key_trajectories)
+
+
+def _add_fill_markers(command: argparse.ArgumentParser) -> None:
+    _add_sequence(command)
+    command.add_argument(
+        "--tracks", type=Path, metavar="FILE", help=".trc or .csv file to take the markers from"
+    )
+    command.add_argument("--up", choices=("Y", "Z"), default="Y", help="its axis that points up")
+    command.add_argument(
+        "--unit", choices=("m", "cm", "mm", "in"), default="", help="its unit, if it does not say"
+    )
+    command.add_argument(
+        "--fps", type=float, default=0.0, help="its frames per second, if it does not say"
+    )
+    command.add_argument(
+        "--offsets-at",
+        type=int,
+        metavar="N",
+        help="frame where the character stands as the markers do (default: the first where all "
+        "are seen, if no offsets are in the file)",
+    )
+    command.add_argument(
+        "--learn", action="store_true", help="learn the style from the take's own good frames"
+    )
+    _finish(command, _fill_markers)
+
+
+def _add_sequence(command: argparse.ArgumentParser) -> None:
+    """What commands that solve frames have in common."""
+    command.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="the .blend file, unless Blender opened it",
+    )
+    command.add_argument("--object", metavar="NAME", help="armature to pose, if there are more")
+    command.add_argument(
+        "--style",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="style to use instead of those in the file; can be repeated",
+    )
+    command.add_argument("--first", type=int, metavar="N", help="first frame to solve")
+    command.add_argument("--last", type=int, metavar="N", help="last frame to solve")
+    command.add_argument("--name", default="", help="name of the Action")
+    where = command.add_mutually_exclusive_group(required=True)
+    where.add_argument("--output", type=Path, metavar="FILE", help="new .blend file to write")
+    where.add_argument("--save", action="store_true", help="change the .blend file itself")
+    _add_force(command)
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:

@@ -89,6 +89,14 @@ def stand() -> None:
     bpy.context.view_layer.update()
 
 
+def at_rest() -> Steps:
+    """Waits until the character no longer moves."""
+    last = joints() + 1.0
+    while np.abs(joints() - last).max() > 1e-3:
+        last = joints()
+        yield 0.7 * WAIT
+
+
 def pointer(x: float, y: float) -> Steps:
     """Moves the pointer to a point of Blender's window."""
     height = bpy.context.window_manager.windows[0].height
@@ -157,12 +165,14 @@ def check_image() -> Steps:
     show_only("image")
     image_pose = part("style.image_pose")
     scene = bpy.context.scene
-    scene.camera.location = (1.9, -2.9, 1.2)
-    scene.camera.rotation_euler = (math.radians(86), 0.0, math.radians(33))
+    scene.camera.location = (2.5, -4.0, 1.1)
+    scene.camera.rotation_euler = (math.radians(84), 0.0, math.radians(31.5))
+    scene.camera.data.lens = 45.0
+    scene.render.resolution_x = scene.render.resolution_y = 720
     play("Punch")
     scene.frame_set(75)
     truth = joints()
-    names = ("hand.L", "hand.R", "foot.L", "foot.R", "head")
+    names = ("hand.L", "foot.R", "foot.L", "hand.R", "head")
     obj = human()
     points = {
         name: world_to_camera_view(
@@ -171,8 +181,9 @@ def check_image() -> Steps:
         for name in names
     }
     render(OUT / "photo.png")
+    bpy.data.objects["Ground"].hide_set(True)
     stand()
-    obj.location.x += 0.5
+    obj.location.x += 0.45
     bpy.context.view_layer.update()
     call(bpy.ops.limber.load_picture, filepath=str(OUT / "photo.png"))
     yield WAIT
@@ -194,7 +205,7 @@ def check_image() -> Steps:
         if number == 1:
             yield from picture("image_marking")
         yield from click()
-        yield WAIT
+        yield 0.5 * WAIT
     entries = image_pose.points(obj, scene.camera)
     assert {entry.bone for entry in entries} == set(names), [e.bone for e in entries]
     yield 2 * WAIT
@@ -206,7 +217,8 @@ def check_image() -> Steps:
     passed(f"five clicks in a picture give the pose to {100 * error:.1f} cm")
     assert error < 0.1
     image_pose.clear(obj, scene.camera)
-    obj.location.x -= 0.5
+    bpy.data.objects["Ground"].hide_set(False)
+    obj.location.x -= 0.45
     sight.view_perspective = 'PERSP'
 
 
@@ -263,6 +275,57 @@ def check_trajectories() -> Steps:
     passed("keyed handles become a motion; Esc stops and leaves nothing")
     for _ in ENDS:
         handles.remove(obj, 0)
+
+
+def check_markers() -> Steps:
+    """A file of markers with gaps becomes Empties, then a body."""
+    show_only("markers")
+    stand()
+    obj, scene = human(), bpy.context.scene
+    play("Punch")
+    scene.frame_start, scene.frame_end = 1, 100
+    path = OUT / "take.csv"
+    path.write_text(take(100), "utf-8")
+    work = part("work").Work
+    call(bpy.ops.limber.import_markers, filepath=str(path), up='Z')
+    yield from until(lambda: work.running is None and len(obj.limber.markers.entries) > 0)
+    bpy.context.view_layer.objects.active = obj
+    call(bpy.ops.limber.find_offsets)
+    yield from until(lambda: work.running is None)
+    assert len(part("style.markers").placed(obj)) == len(obj.limber.markers.entries)
+    before = set(bpy.data.actions)
+    call(bpy.ops.limber.fill_markers)
+    yield from until(lambda: work.running is not None and work.running.fraction > 0.3)
+    yield from picture("markers_progress")
+    yield from until(lambda: work.running is None)
+    made = [action.name for action in bpy.data.actions if action not in before]
+    assert made == ["Human Filled"], made
+    scene.frame_set(60)
+    obj.limber.markers.index = 4
+    yield from picture("markers")
+    filled = joints()
+    play("Punch")
+    scene.frame_set(60)
+    error = np.linalg.norm(filled - joints(), axis=1).mean()
+    passed(f"markers with gaps become a body, {100 * error:.1f} cm off in the gap")
+    assert error < 0.05
+
+
+def take(frames: int) -> str:
+    """A marker on each bone in a CSV file; half of them vanish for a while."""
+    obj, scene = human(), bpy.context.scene
+    names = [bone.name for bone in obj.pose.bones]
+    rows = [",".join(["Time", *(f"m {name}_{axis}" for name in names for axis in "XYZ")])]
+    for number in range(1, frames + 1):
+        scene.frame_set(number)
+        cells = [f"{(number - 1) / scene.render.fps:.5f}"]
+        for place, name in enumerate(names):
+            gone = place % 2 and 30 <= number < 80
+            matrix = obj.matrix_world @ obj.pose.bones[name].matrix
+            world = matrix @ Vector((0.05, 0.06, 0.02))
+            cells += ["", "", ""] if gone else [f"{value:.5f}" for value in world]
+        rows.append(",".join(cells))
+    return "\n".join(rows)
 
 
 def passed(what: str) -> None:

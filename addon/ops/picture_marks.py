@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import cos, pi, sin
 
 import blf
@@ -22,19 +22,24 @@ _SHADOW = (0.0, 0.0, 0.0, 0.7)
 class Marks:
     """Draws over a view, in pixels."""
 
-    def __init__(self) -> None:
-        self._spots: Sequence[Spot] = ()
+    def __init__(self, spots: Callable[[], Sequence[Spot]]) -> None:
+        """`spots` are asked for each time: the pose may still be on its way."""
+        self._spots = spots
         self._chosen = ""
         self._pointer: Vector | None = None
 
-    def show(self, spots: Sequence[Spot], chosen: str, pointer: Vector | None) -> None:
-        """What to draw: all joints, the one that is meant, and where it would go."""
-        self._spots, self._chosen, self._pointer = spots, chosen, pointer
+    def show(self, chosen: str, pointer: Vector | None) -> None:
+        """Which joint is meant, and where it would go."""
+        self._chosen, self._pointer = chosen, pointer
 
     def draw(self) -> None:
         """Blender calls this after it has drawn the view."""
+        try:
+            spots = self._spots()
+        except ReferenceError:
+            return  # what it shows was deleted; the operator is about to notice
         gpu.state.blend_set('ALPHA')
-        for spot in self._spots:
+        for spot in spots:
             chosen = spot.bone == self._chosen
             goal = self._pointer if chosen and self._pointer is not None else spot.point
             if goal is not None:
@@ -43,7 +48,7 @@ class Marks:
                 _ring(goal, 9.0, _POINT, 2.0)
             _disc(spot.place, 5.5 if chosen else 3.5, _SHADOW)
             _disc(spot.place, 4.5 if chosen else 2.5, _CHOSEN if chosen else _JOINT)
-        for spot in self._spots:
+        for spot in spots:
             if spot.bone == self._chosen:
                 _text(spot.bone, self._pointer or spot.place)
         gpu.state.blend_set('NONE')

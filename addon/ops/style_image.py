@@ -131,7 +131,7 @@ points give a whole pose"""
             bpy.ops.view3d.view_center_camera()
         self._was_live = live.of(self._obj) is not None
         self._picked, self._pressed = "", Vector((0.0, 0.0))
-        self._marks = Marks()
+        self._marks = Marks(self._shown)
         self._drawing = SpaceView3D.draw_handler_add(self._marks.draw, (), 'WINDOW', 'POST_PIXEL')
         context.window_manager.modal_handler_add(self)
         self._look(context, event)
@@ -203,13 +203,16 @@ points give a whole pose"""
 
     def _look(self: Any, context: Context, event: Event) -> None:
         """Has the view show what the pointer is about."""
-        spots = self._spots()
         under = None if self._picked else self._under(event)
         name = self._picked or (under.bone if under is not None else "")
-        self._marks.show(spots, name, self._at(event) if self._picked else None)
+        self._marks.show(name, self._at(event) if self._picked else None)
         hint = _PLACE.format(self._picked) if self._picked else _HINT
         context.workspace.status_text_set(live.sentence(self._obj) or hint)
         self._area.tag_redraw()
+
+    def _shown(self: Any) -> list[Spot]:
+        """What to draw in the region that is just being drawn."""
+        return self._spots() if bpy.context.region == self._region else []
 
     def _spots(self: Any) -> list[Spot]:
         shown = image_pose.spots(self._obj, self._rig, self._camera, self._region, self._view)

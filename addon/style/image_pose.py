@@ -66,7 +66,9 @@ def load_picture(context: Context, obj: Object, path: Path, *, fit: bool = True)
     scene = context.scene
     if scene.camera is None:
         scene.camera = _new_camera(context, obj)
-    data = require_camera(context).data
+    camera = require_camera(context)
+    camera.hide_set(False)  # what is hidden shows no picture either
+    data = camera.data
     shown = data.background_images[0] if len(data.background_images) else None
     shown = shown or data.background_images.new()
     shown.image, shown.alpha, shown.frame_method = image, 1.0, 'FIT'

@@ -130,9 +130,9 @@ def importing(
     names, positions = answer.values["names"], answer.arrays["positions"]
     positions = positions / world_metres(obj, rig)
     render = bpy.context.scene.render
-    times = start + np.arange(len(positions)) * (
-        render.fps / render.fps_base / answer.values["fps"]
-    )
+    rate = render.fps / render.fps_base / answer.values["fps"]
+    times = start + rate * np.arange(len(positions))
+    times = np.where(np.abs(times - times.round()) < BESIDE, times.round(), times)
     height = rig.skeleton.height / world_metres(obj, rig)
     collection = bpy.data.collections.new(f"Markers {path.stem}")
     made: list[Object] = []

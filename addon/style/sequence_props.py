@@ -12,7 +12,7 @@ from bpy.props import (
     PointerProperty,
     StringProperty,
 )
-from bpy.types import Object, PropertyGroup
+from bpy.types import Context, Object, PropertyGroup
 
 # What a user sets for a character that is linked from another file stays with its override.
 _KEPT = {'LIBRARY_OVERRIDABLE'}
@@ -77,6 +77,14 @@ class FillSettings(FillOptions, PropertyGroup):
     """What is set in the Fill Markers panel."""
 
 
+def _bone_changed(self: MarkerEntry, context: Context) -> None:
+    self.placed = False  # the offset was along another bone
+
+
+def _offset_changed(self: MarkerEntry, context: Context) -> None:
+    self.placed = True
+
+
 class MarkerEntry(PropertyGroup):
     """A marker, and where on the body it sits."""
 
@@ -86,6 +94,7 @@ class MarkerEntry(PropertyGroup):
     bone: StringProperty(
         name="Bone",
         description="Bone that the marker sits on; found with its offset if empty",
+        update=_bone_changed,
         override=_KEPT,
     )
     offset: FloatVectorProperty(
@@ -93,6 +102,7 @@ class MarkerEntry(PropertyGroup):
         description="Where the marker sits, in metres, along the bone's own axes from its head",
         size=3,
         precision=3,
+        update=_offset_changed,
         override=_KEPT,
     )
     placed: BoolProperty(

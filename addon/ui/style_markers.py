@@ -29,7 +29,7 @@ class LIMBER_UL_markers(UIList):
     ) -> None:
         row = layout.row(align=True)
         row.prop(item, "use", text="")
-        name = row.row(align=True)
+        name = row.split(factor=0.5, align=True)
         name.active = item.use
         if item.target is None:
             name.label(text="(deleted)", icon='ERROR')
@@ -70,8 +70,9 @@ class LIMBER_PT_markers(Sidebar, Panel):
         row.operator("limber.find_offsets", text="Here").here = True
         count, known = len(markers.used(obj)), len(markers.placed(obj))
         layout.label(text=f"{known} of {count} markers are placed on bones")
-        narrow(layout).prop(settings, "keyed_only")
-        narrow(layout).prop(settings, "learn")
+        column = narrow(layout)
+        column.prop(settings, "keyed_only")
+        column.prop(settings, "learn")
         draw_sequence(layout, settings)
         row = layout.row()
         row.scale_y = 1.5
@@ -88,7 +89,6 @@ def _draw_marker(layout: UILayout, context: Context) -> None:
     column = narrow(layout)
     column.prop_search(entry, "bone", obj.data, "bones")
     column.prop(entry, "offset")
-    column.prop(entry, "placed")
 
 
 CLASSES = (LIMBER_UL_markers, LIMBER_PT_markers)

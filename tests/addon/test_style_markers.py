@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import bpy
 import numpy as np
 import pytest
-from bl_ext.user_default.limber.addon import jobs
+from bl_ext.user_default.limber.addon import cli, jobs
 from bl_ext.user_default.limber.addon.bake import BakeSettings
 from bl_ext.user_default.limber.addon.rig import read_rig
 from bl_ext.user_default.limber.addon.style import markers
@@ -116,6 +117,18 @@ def test_offsets_here_leave_out_what_is_not_seen(captured):
     assert near["forearm.L 1"] == "forearm.L", "the nearest bone where none was chosen"
 
 
+def test_corrections_by_hand_count(captured):
+    obj, _ = captured
+    bpy.ops.limber.find_offsets()
+    entry = obj.limber.markers.entries[0]
+    entry.bone = "head"
+    assert not entry.placed, "its offset was along another bone"
+    entry.offset = (0.0, 0.1, 0.0)
+    assert entry.placed and entry in markers.placed(obj)
+    bpy.ops.limber.find_offsets(find_bones=True)
+    assert entry.bone == "hips"
+
+
 def test_body_is_found_through_gaps(captured):
     obj, truth = captured
     place_on_own_bones(obj)
@@ -200,3 +213,20 @@ def test_panel_shows_where_markers_sit(captured):
     assert f"{count} of {count} markers are placed on bones" in drawn
     assert any(line.startswith("Offset: ") for line in drawn)
     assert "Fill Markers" in drawn
+
+
+def test_command_line_fills_a_file(captured, tmp_path: Path, capsys):
+    bpy.ops.limber.remove_marker(all=True)
+    source, target = tmp_path / "walk.blend", tmp_path / "filled.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(source), check_existing=False)
+    command = ["fill-markers", str(source), "--output", str(target), "--json"]
+    tracks = ["--tracks", str(tmp_path / "take.csv"), "--up", "Z", "--unit", "mm"]
+    capsys.readouterr()
+    assert cli.main(command) == 1
+    assert "at least 3 markers" in capsys.readouterr().err
+    assert cli.main([*command, *tracks]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["action"], report["start"], report["end"]) == ("Human Filled", 1, 36)
+    assert 0.3 < report["missing"] < 0.4 and report["seen_mm"] < 10.0
+    bpy.ops.wm.open_mainfile(filepath=str(target))
+    assert bpy.data.objects["Human"].animation_data.action.name == "Human Filled"

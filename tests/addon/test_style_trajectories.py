@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import bpy
 import numpy as np
 import pytest
-from bl_ext.user_default.limber.addon import compat
+from bl_ext.user_default.limber.addon import cli, compat
 from bl_ext.user_default.limber.addon.bake import BakeSettings
 from bl_ext.user_default.limber.addon.rig import read_rig
 from bl_ext.user_default.limber.addon.style import handles, trajectories
@@ -14,7 +16,7 @@ from bl_ext.user_default.limber.backend.errors import UserError
 from bpy.types import Object
 from drawing import draw_all
 from rigs import contents, joint_matrices
-from styles import ENDS, open_human, styled_human
+from styles import ENDS, open_human, style_file, styled_human
 
 FRAMES = range(5, 35)
 BLEND = "limber.style.styles[{}].weight"
@@ -145,3 +147,21 @@ def test_panel_counts_what_moves():
     drawn = draw_all()["LIMBER_PT_trajectories"]
     assert "1 of 2 handles are animated" in drawn
     assert "Key Trajectories" in drawn and "Last: 100" in drawn
+
+
+def test_command_line_bakes_into_a_new_file(backend, tmp_path, capsys):
+    obj = with_handles(styled_human())
+    obj.limber.style.styles.clear()
+    source, target = tmp_path / "keyed.blend", tmp_path / "moving.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(source), check_existing=False)
+    command = ["key-trajectories", str(source), "--output", str(target), "--first", "5"]
+    capsys.readouterr()
+    assert cli.main([*command, "--last", "9"]) == 1
+    assert "has no style yet" in capsys.readouterr().err
+    command += ["--last", "9", "--style", str(style_file()), "--name", "Reach", "--json"]
+    assert cli.main(command) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["action"], report["start"], report["end"]) == ("Reach", 5, 9)
+    assert report["missed_mm"] < 5.0 and report["frames_unmet"] == 0
+    bpy.ops.wm.open_mainfile(filepath=str(target))
+    assert bpy.data.objects["Human"].animation_data.action.name == "Reach"
