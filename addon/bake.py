@@ -17,8 +17,9 @@ from ..backend.motion.keying import STILL, Errors, Motion, Track, thin_tracks
 from ..backend.motion.rig import Channels, Rig, RootMotion
 from ..backend.motion.thinning import Keys
 from . import compat
-from .curves import bone_path, inheritance, rotation_path, split_path
+from .curves import inheritance
 from .movers import drivers, ik_chain, why_carried, why_held
+from .paths import bone_path, constraint_path, rotation_path, split_path
 from .playing import carrying, require_no_tweaking
 from .rig import object_from_world, parent_space, placement, profile_of, read_rig
 from .rig.profile import Switch
@@ -301,15 +302,15 @@ def switches_for(obj: Object, rig: Rig, bones: set[str]) -> Iterator[Switch]:
 
 def _concerns(obj: Object, switch: Switch, baked: set[str]) -> bool:
     """Whether a switch is on a bone that is baked, or on the IK of a chain with such a bone."""
-    name, channel = split_path(switch.path)
     if switch.bones:
         return not baked.isdisjoint(switch.bones)
+    name, channel = split_path(switch.path)
     if name in baked or not channel.startswith("constraints["):
         return True
     return any(
         not baked.isdisjoint(ik_chain(obj.pose.bones[name], constraint))
         for constraint in obj.pose.bones[name].constraints
-        if f'constraints["{bpy.utils.escape_identifier(constraint.name)}"]' in channel
+        if switch.path.startswith(constraint_path(name, constraint.name))
     )
 
 

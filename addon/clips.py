@@ -16,8 +16,9 @@ from ..backend.errors import UserError
 from ..backend.motion.clip import Clip
 from ..backend.motion.rig import Rig
 from . import compat
-from .curves import reading_channels, split_path
+from .curves import reading_channels
 from .movers import scales, why_not_plain
+from .paths import split_path
 from .playing import evaluating
 from .rig import read_rig
 from .work import computed, part, run

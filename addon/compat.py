@@ -13,6 +13,8 @@ from typing import Any
 import bpy
 from bpy.types import Action, FCurve, Object, PoseBone
 
+from .paths import split_path
+
 HAS_SLOTS = bpy.app.version >= (4, 4, 0)
 _GROUPS_WITH_CURVES = bpy.app.version >= (5, 0, 0)
 _POSE_BONES_SELECT = bpy.app.version >= (5, 0, 0)
@@ -54,8 +56,8 @@ def _own_slot(action: Action, obj: Object, found: list[Any]) -> Any:
 
 def _bones_moved(action: Action, slot: Any, obj: Object) -> int:
     """How many curves of a slot move bones that an armature has."""
-    bones = {f'pose.bones["{bpy.utils.escape_identifier(bone.name)}' for bone in obj.pose.bones}
-    return sum(curve.data_path.partition('"].')[0] in bones for curve in curves(action, slot))
+    bones = set(obj.pose.bones.keys())
+    return sum(split_path(curve.data_path)[0] in bones for curve in curves(action, slot))
 
 
 def curves(action: Action, slot: Any) -> list[FCurve]:

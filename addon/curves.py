@@ -1,12 +1,9 @@
-"""F-curves in bulk: which bone each one moves, all their values at all frames."""
+"""F-curves in bulk: all their values at all frames, and what these do to bones."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
-from functools import lru_cache
 
-import bpy
 import numpy as np
 from bpy.types import Bone, FCurve, Object
 from mathutils import Quaternion
@@ -17,35 +14,15 @@ from ..backend.motion.fcurves import KeyedCurves, nearest
 from ..backend.motion.inheritance import Inheritance
 from ..backend.motion.rig import Channels, Placement, Rig
 from ..backend.motion.rotations import from_channel
+from .paths import rotation_path, split_path
 from .rig import object_to_world
 from .work import computed, part
 
-ROTATION_PATHS = {'QUATERNION': "rotation_quaternion", 'AXIS_ANGLE': "rotation_axis_angle"}
 _AT_REST = {'QUATERNION': (1.0, 0.0, 0.0, 0.0), 'AXIS_ANGLE': (0.0, 0.0, 1.0, 0.0)}
-_BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]\.?(.*)', re.DOTALL)
 _ONE_STEP = 2**18
 """Keys that are read without a pause: some tens of milliseconds."""
 _IN_CACHE = 2**13
 """Values that are evaluated together: arrays of this size stay near the processor."""
-
-
-def rotation_path(mode: str) -> str:
-    """The property that holds the rotation in a rotation mode."""
-    return ROTATION_PATHS.get(mode, "rotation_euler")
-
-
-def bone_path(name: str) -> str:
-    """The data path of a pose bone, from its object."""
-    return f'pose.bones["{bpy.utils.escape_identifier(name)}"]'
-
-
-@lru_cache(maxsize=2**14)
-def split_path(path: str) -> tuple[str, str]:
-    """The bone, empty for the object itself, and the property that a data path names."""
-    match = _BONE_PATH.fullmatch(path)
-    if match is None:
-        return "", path
-    return bpy.utils.unescape_identifier(match[1]), match[2]
 
 
 def inheritance(obj: Object, names: Sequence[str]) -> Inheritance:

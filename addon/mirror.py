@@ -12,7 +12,7 @@ from ..backend.motion.rig import Rig, RootMotion
 from . import bake, clip_list, clips, compat
 from .bake import BakeSettings
 from .clips import Source
-from .curves import split_path
+from .paths import split_path
 from .props import ClipEntry
 from .rig import read_rig
 from .work import aside, part

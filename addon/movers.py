@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import bpy
 import numpy as np
 from bpy.types import Constraint, FCurve, Object, PoseBone
 
 from ..backend.motion.rig import Rig
-from .curves import bone_path, sampling, split_path
+from .curves import sampling
+from .paths import constraint_path, split_path
 from .work import run
 
 if TYPE_CHECKING:  # clips.py needs this file
@@ -105,8 +105,7 @@ class _Switches:
 
     def acts(self, constraint: Constraint, bone: str = "") -> bool:
         """Whether a constraint of a bone, or of the object, has any influence at any frame."""
-        owner = bone_path(bone) + "." if bone else ""
-        path = f'{owner}constraints["{bpy.utils.escape_identifier(constraint.name)}"]'
+        path = constraint_path(bone, constraint.name)
         influence = self._values(f"{path}.influence", constraint.influence)
         muted = self._values(f"{path}.mute", constraint.mute, driven=0.0)
         if f"{path}.enabled" in self._driven | self._keyed.keys():  # says the opposite

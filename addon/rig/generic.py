@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import bpy
 from bpy.types import Object
 
 from ...backend.motion.armature import RigChoice
+from ..paths import constraint_path
 from .profile import Profile, Switch
 
 
@@ -20,11 +20,7 @@ def every(obj: Object) -> tuple[str, ...]:
 def constraints_off(obj: Object) -> list[Switch]:
     """Constraints would move the keyed bones away again, so the Action turns them off."""
     return [
-        Switch(
-            f'pose.bones["{bpy.utils.escape_identifier(bone.name)}"]'
-            f'.constraints["{bpy.utils.escape_identifier(constraint.name)}"].influence',
-            0.0,
-        )
+        Switch(f"{constraint_path(bone.name, constraint.name)}.influence", 0.0)
         for bone in obj.pose.bones
         for constraint in bone.constraints
         if not constraint.mute

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import takewhile
 
-import bpy
 from bpy.types import Bone, Object
 
 from ...backend.motion.armature import OBJECT, Control, RigChoice
+from ..paths import bone_path, constraint_path
 from .profile import Profile, Switch
 from .wiring import FULL, Wiring, copies_all, targets
 
@@ -252,10 +252,6 @@ def _choice(obj: Object) -> RigChoice:
     )
 
 
-def _path(bone: str) -> str:
-    return f'pose.bones["{bpy.utils.escape_identifier(bone)}"]'
-
-
 def _switches(obj: Object) -> list[Switch]:
     body = _Body(obj)
     return [*_properties(body), *_curls(body), *_copies(body)]
@@ -263,7 +259,7 @@ def _switches(obj: Object) -> list[Switch]:
 
 def _properties(body: _Body) -> list[Switch]:
     return [
-        Switch(f'{_path(bone)}["{key}"]', value, bones=body.tied_by(bone, f'["{key}"]'))
+        Switch(f'{bone_path(bone)}["{key}"]', value, bones=body.tied_by(bone, f'["{key}"]'))
         for bone, pose_bone in body.wiring.poses.items()
         for key, value in SWITCHES.items()
         if key in pose_bone
@@ -276,7 +272,7 @@ def _curls(body: _Body) -> list[Switch]:
     needed = set(body.sources)
     curling = dict.fromkeys(bone for bone, key in read if key == "scale.y" and bone in needed)
     return [
-        Switch(f"{_path(bone)}.scale", 1.0, index=1, bones=body.tied_by(bone, "scale.y"))
+        Switch(f"{bone_path(bone)}.scale", 1.0, index=1, bones=body.tied_by(bone, "scale.y"))
         for bone in curling
     ]
 
@@ -285,7 +281,7 @@ def _copies(body: _Body) -> list[Switch]:
     """Controls of a tail also turn with the one before, which would come on top of their keys."""
     return [
         Switch(
-            f'{_path(control)}.constraints["{constraint.name}"].influence',
+            f"{constraint_path(control, constraint.name)}.influence",
             0.0,
             bones=frozenset([control]),
         )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 from bpy.types import Bone, Constraint, Object, PoseBone
 
+from ..paths import constraint_path, split_path
+
 _TRANSFORMS = ("location", "rotation", "scale")
-_BONE_PATH = re.compile(r'pose\.bones\["(?P<bone>.+?)"\]\.?(?P<rest>.*)')
 FULL = 0.999
 """Influence from which a constraint takes a bone along alone."""
 
@@ -43,9 +43,7 @@ class Wiring:
                 yield constraint, influence
 
     def _influence(self, name: str, constraint: Constraint) -> float:
-        curve = self._drivers.get(
-            f'pose.bones["{name}"].constraints["{constraint.name}"].influence'
-        )
+        curve = self._drivers.get(f"{constraint_path(name, constraint.name)}.influence")
         driven = None if curve is None else self._driven_value(curve)
         return constraint.influence if driven is None else driven
 
@@ -95,9 +93,9 @@ class Wiring:
     def driven_from(self, bone: str, channel: str) -> set[str]:
         """The bones of which something is driven by a property of a bone."""
         return {
-            match["bone"]
+            name
             for path, curve in self._drivers.items()
-            if (bone, channel) in _read_by(curve) and (match := _BONE_PATH.match(path))
+            if (bone, channel) in _read_by(curve) and (name := split_path(path)[0])
         }
 
     def _sources(self, name: str) -> Iterator[str]:
@@ -112,9 +110,9 @@ class Wiring:
         """For bones whose transforms have drivers: the bones and properties that these read."""
         found: dict[str, list[tuple[str, str]]] = {}
         for path, curve in self._drivers.items():
-            match = _BONE_PATH.fullmatch(path)
-            if match and match["rest"].startswith(_TRANSFORMS):
-                found.setdefault(match["bone"], []).extend(_read_by(curve))
+            name, channel = split_path(path)
+            if name and channel.startswith(_TRANSFORMS):
+                found.setdefault(name, []).extend(_read_by(curve))
         return found
 
 
@@ -133,9 +131,7 @@ def _read_by(curve: Any) -> list[tuple[str, str]]:
         if variable.type == 'SINGLE_PROP'
         for target in variable.targets
     ]
-    return [
-        (match["bone"], match["rest"]) for path in paths if (match := _BONE_PATH.fullmatch(path))
-    ]
+    return [(name, channel) for name, channel in map(split_path, paths) if name]
 
 
 def copies_all(constraint: Constraint) -> bool:

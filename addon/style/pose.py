@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ...backend.motion.keying import STILL
 from ...backend.motion.rig import Placement, Rig
 from ..bake import switches_for
-from ..curves import ROTATION_PATHS, bone_path, inheritance, rotation_path
+from ..curves import inheritance
 from ..movers import drivers
+from ..paths import ROTATION_PATHS, bone_path, rotation_path
 from ..playing import get_path, set_path
 from ..rig import Switch, world_metres
 

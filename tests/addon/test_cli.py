@@ -167,7 +167,7 @@ def test_bake_bvh_in_place_with_all_settings(limber: Command, small: Path, tmp_p
     assert human.animation_data.action.name == "Motion"
     assert [track.name for track in human.animation_data.nla_tracks] == ["walk"]
     from bl_ext.user_default.limber.addon import compat
-    from bl_ext.user_default.limber.addon.curves import split_path
+    from bl_ext.user_default.limber.addon.paths import split_path
 
     action = bpy.data.actions["walk"]
     curves = list(compat.curves(action, compat.slot_for(action, human)))

@@ -12,7 +12,7 @@ import bpy
 import numpy as np
 import pytest
 from bl_ext.user_default.limber.addon import bake, clips, compat
-from bl_ext.user_default.limber.addon.curves import split_path
+from bl_ext.user_default.limber.addon.paths import split_path
 from bl_ext.user_default.limber.addon.rig import profile_of, read_rig
 from bl_ext.user_default.limber.backend.motion.rig import RootMotion
 from bl_ext.user_default.limber.backend.motion.rotations import angle_between, from_matrix
