@@ -52,6 +52,7 @@ def checks() -> Steps:
     yield from keys_and_playback()
     yield from switch_off_and_key()
     yield from crash()
+    yield from panels()
 
 
 def tidy() -> None:
@@ -61,8 +62,9 @@ def tidy() -> None:
     space = view().spaces.active
     space.overlay.show_relationship_lines = False
     sight = space.region_3d
-    sight.view_location, sight.view_distance = (0.0, -0.1, 0.9), 3.4
+    sight.view_location, sight.view_distance = (0.0, -0.3, 0.85), 2.2
     sight.view_rotation = Euler((math.radians(80), 0.0, math.radians(50))).to_quaternion()
+    human().limber.style.ground = 'ZERO'
     play("Walk")
     bpy.context.scene.frame_set(14)
 
@@ -106,7 +108,7 @@ def switch_on() -> Steps:
     assert farthest() < NEAR, farthest()
     passed(f"Pose Live begins; handles are missed by {1000 * farthest():.1f} mm at most")
     select(HAND)
-    yield from picture("pose_live_before")
+    yield from picture("pose_live_before", window.region('WINDOW'))
 
 
 def drag_and_undo() -> Steps:
@@ -122,7 +124,8 @@ def drag_and_undo() -> Steps:
     passed(f"the body follows a hand that is dragged {100 * moved:.0f} cm")
     p95 = quantiles(durations, n=20)[18]
     print(f"     {len(durations)} updates, {1000 * p95:.1f} ms at the 95th percentile", flush=True)
-    yield from picture("pose_live_after")
+    yield from picture("pose_live", None)
+    yield from picture("pose_live_after", window.region('WINDOW'))
     yield from press("ctrl+z")
     yield from until(lambda: (place(HAND) - start).length < 1e-4, 10.0)
     yield from until(lambda: farthest() < NEAR, 10.0)
@@ -191,6 +194,18 @@ def crash() -> Steps:
     passed("after a crash there is a sentence, and Restart goes on")
 
 
+def panels() -> Steps:
+    """One picture for each panel, large enough to be read."""
+    bpy.context.preferences.view.ui_scale = 1.4
+    human().limber.style.handle_index = 1
+    select(HAND)
+    for name in ("style", "train_style", "handles", "style_body"):
+        show_only(name)
+        yield WAIT
+        window.region('UI').active_panel_category = "Limber"
+        yield from picture(f"panel_{name}", window.region('UI'))
+
+
 def drag(name: str, step: tuple[int, int], count: int, shot: str) -> Steps:
     """Takes hold of an object with G, moves the pointer in steps, and clicks."""
     select(name)
@@ -253,10 +268,12 @@ def show_only(*names: str) -> None:
     for cls in sorted(mine, key=lambda cls: not hasattr(cls, "bl_parent_id")):
         if getattr(cls, "is_registered", False):
             bpy.utils.unregister_class(cls)
-    for cls in sorted(mine, key=lambda cls: hasattr(cls, "bl_parent_id")):
-        if cls.__name__.removeprefix("LIMBER_PT_") in names:
-            cls.bl_options = set()
-            bpy.utils.register_class(cls)
+    shown = [cls for cls in mine if cls.__name__.removeprefix("LIMBER_PT_") in names]
+    for cls in sorted(shown, key=lambda cls: hasattr(cls, "bl_parent_id")):
+        cls.bl_options = set()
+        if len(shown) == 1 and hasattr(cls, "bl_parent_id"):
+            del cls.bl_parent_id  # alone, it is a panel of its own
+        bpy.utils.register_class(cls)
 
 
 def passed(what: str) -> None:
