@@ -43,11 +43,14 @@ def settings(obj: Object, options: BakeOptions) -> BakeSettings:
 
 def frames(options: BakeOptions) -> slice:
     """Which frames of a clip to bake."""
-    if not options.use_range:
-        return slice(None)
-    if options.last < options.first:
+    return between(options.first, options.last) if options.use_range else slice(None)
+
+
+def between(first: int, last: int | None) -> slice:
+    """The frames of a clip, counted from 1, from the first to the last or to its end."""
+    if first < 1 or (last is not None and last < first):
         raise UserError("The range to bake ends before it starts; correct First and Last.")
-    return slice(options.first - 1, options.last)
+    return slice(first - 1, last)
 
 
 def baking_entry(
@@ -60,7 +63,7 @@ def baking_entry(
     label = clip_list.label(entry)
     rig = read_rig(obj)
     clip = yield from part(clips.reading(obj, found, rig), 0.0, 0.5)
-    clip = replace(_cut(clip, chosen), label=label)
+    clip = replace(cut(clip, chosen), label=label)
     return (yield from part(_baking(obj, rig, [clip], how), 0.5, 1.0))
 
 
@@ -78,7 +81,7 @@ def baking_file(
         labels = ", ".join(clip.label for clip in read[:5]) or "none"
         raise UserError(f"{path.name} has no clip named {name}; it has {labels}.")
     fitted = yield from aside(
-        lambda: [fit(_cut(clip, chosen), rig.skeleton) for clip in wanted], 0.1
+        lambda: [fit(cut(clip, chosen), rig.skeleton) for clip in wanted], 0.1
     )
     if how.name and len(fitted) > 1:
         fitted = [replace(clip, label=f"{how.name} {clip.label}") for clip in fitted]
@@ -86,7 +89,8 @@ def baking_file(
     return (yield from part(_baking(obj, rig, fitted, how), 0.2, 1.0))
 
 
-def _cut(clip: Clip, chosen: slice) -> Clip:
+def cut(clip: Clip, chosen: slice) -> Clip:
+    """Just these frames of a clip."""
     start, stop, _ = chosen.indices(clip.frames)
     if stop <= start:
         raise UserError(f"{clip.label} has only {clip.frames} frames; begin the range earlier.")

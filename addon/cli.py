@@ -29,7 +29,7 @@ from ..backend.motion.rig import RootMotion
 from ..backend.runtime import clip_files, job_folder
 from ..backend.runtime.files import plain_errors
 from ..backend.runtime.job_folder import Spec, Status, Watch
-from . import clip_list, clips, environment, jobs, settings, work
+from . import bake_from, clip_list, clips, environment, jobs, settings, work
 from .bake import BakeSettings, bake_clip
 from .clips import Source
 from .ops.jobs import see_through
@@ -81,11 +81,12 @@ def _bake(options: argparse.Namespace) -> int:
     target = Path(bpy.data.filepath) if options.save else options.output
     if not options.save:
         _keep_existing(target, options.force)
-    rig = read_rig(obj)
+    rig, chosen = read_rig(obj), bake_from.between(options.first, options.last)
     baked = []
     for clip in wanted:
         _say(f"Baking {clip.label}")
-        action = bake_clip(obj, fit(clip, rig.skeleton), _bake_settings(options), rig)
+        fitted = fit(bake_from.cut(clip, chosen), rig.skeleton)
+        action = bake_clip(obj, fitted, _bake_settings(options), rig)
         first, last = (round(frame) for frame in action.frame_range)
         baked.append({"action": action.name, "start": first, "end": last})
     _save(target)
@@ -516,6 +517,10 @@ def _add_bake(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--start", type=int, default=plain.start, metavar="N", help="first frame (default: 1)"
     )
+    command.add_argument(
+        "--first", type=int, default=1, metavar="N", help="first of the clip's frames (default: 1)"
+    )
+    command.add_argument("--last", type=int, metavar="N", help="last of them (default: its end)")
     command.add_argument(
         "--replace", action="store_true", help="replace the Action of that name, if there is one"
     )

@@ -196,6 +196,10 @@ def test_bake_chooses_clips(limber: Command, small: Path, tmp_path: Path) -> Non
     )
     found = limber.json(*bake, "--clip", "two")
     assert [row["action"] for row in found["actions"]] == ["two"]
+    (row,) = limber.json(*bake, "--force", "--clip", "two", "--first", 3, "--last", 9)["actions"]
+    assert (row["start"], row["end"]) == (1, 7)
+    assert "ends before it starts" in limber.error(*bake, "--force", "--first", 5, "--last", 4)
+    assert "begin the range earlier" in limber.error(*bake, "--force", "--first", 5000)
     found = limber.json(*bake, "--force")
     assert [row["action"] for row in found["actions"]] == ["one", "two"]
     assert limber.error("bake", small, "--output", target).startswith("Name one .blend file")
