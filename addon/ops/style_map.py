@@ -138,12 +138,13 @@ keeps the pose, Esc puts the old one back"""
         return self._end(context, {'FINISHED'})
 
     def _put_back(self: Any, context: Context) -> set[str]:
+        live.stop(self._obj)  # so that no answer that is still on its way changes the pose
+        self._before.restore(self._obj)
         if self._was_live:
-            live.let_go(self._obj)
-        else:
-            live.stop(self._obj)
-        with live.quiet():
-            self._before.restore(self._obj)
+            try:
+                live.start(self._obj)
+            except UserError as error:
+                self.report({'WARNING'}, str(error))
         return self._end(context, {'CANCELLED'})
 
     def cancel(self: Any, context: Context) -> None:

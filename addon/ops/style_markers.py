@@ -66,8 +66,15 @@ not seen, and list them for the character"""
     def invoke(self, context: Context, event: Event) -> set[str]:
         if self.filepath:
             return WorkOperator.invoke(self, context, event)
+        self._chosen_in_window = True
         context.window_manager.fileselect_add(self)
         return {'RUNNING_MODAL'}
+
+    def execute(self, context: Context) -> set[str]:
+        # After a file was chosen Blender asks to execute, but a window wants progress and Esc.
+        if getattr(self, "_chosen_in_window", False):
+            return WorkOperator.invoke(self, context, None)
+        return WorkOperator.execute(self, context)
 
     def start(self, context: Context) -> Generator[float, None, Collection]:
         if not self.filepath:

@@ -62,10 +62,12 @@ def require_rig(context: Context) -> Object:
 
 
 def handled_by(target: Object, objects: Iterable[Object]) -> Object | None:
-    """The one of the objects that is a character with `target` as a handle."""
+    """The one of the objects that is a character with `target` as a handle or a marker."""
     for obj in objects:
-        if obj.type == 'ARMATURE' and any(e.target == target for e in obj.limber.style.handles):
-            return obj
+        if obj.type == 'ARMATURE':
+            used = (*obj.limber.style.handles, *obj.limber.markers.entries)
+            if any(entry.target == target for entry in used):
+                return obj
     return None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bl_ext.user_default.limber.addon import cli, jobs
 from bl_ext.user_default.limber.addon.bake import BakeSettings
-from bl_ext.user_default.limber.addon.rig import read_rig
+from bl_ext.user_default.limber.addon.rig import read_rig, require_rig
 from bl_ext.user_default.limber.addon.style import markers
 from bl_ext.user_default.limber.addon.work import run
 from bl_ext.user_default.limber.backend.errors import UserError
@@ -199,6 +199,8 @@ def test_selected_empties_can_be_markers():
     assert [e.target.name for e in obj.limber.markers.entries] == [f"Mark {n}" for n in range(3)]
     bpy.ops.limber.add_markers()
     assert len(obj.limber.markers.entries) == 3, "none is listed twice"
+    bpy.context.view_layer.objects.active = bpy.data.objects["Mark 0"]
+    assert require_rig(bpy.context) == obj, "panels stay about the character of a marker"
     bpy.data.objects.remove(bpy.data.objects["Mark 1"])
     bpy.ops.limber.remove_marker()
     drawn = draw_all()["LIMBER_PT_markers"]
