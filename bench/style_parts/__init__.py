@@ -1,0 +1,1 @@
+"""The parts of bench/style.py, and the peers beside which they measure."""
