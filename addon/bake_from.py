@@ -60,11 +60,9 @@ def baking_entry(
     found = clip_list.source(obj, entry)
     if found is None:
         raise UserError("The Action of this clip was deleted; choose another clip.")
-    label = clip_list.label(entry)
     rig = read_rig(obj)
     clip = yield from part(clips.reading(obj, found, rig), 0.0, 0.5)
-    clip = replace(cut(clip, chosen), label=label)
-    return (yield from part(_baking(obj, rig, [clip], how), 0.5, 1.0))
+    return (yield from part(_baking(obj, rig, [cut(clip, chosen)], how), 0.5, 1.0))
 
 
 def baking_file(

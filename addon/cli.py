@@ -382,7 +382,7 @@ def _rows(obj: Object, sources: Sequence[Source]) -> list[dict[str, Any]]:
     fps = render.fps / render.fps_base
     return [
         {
-            "label": source.action.name,
+            "label": source.label,
             "start": source.start,
             "end": source.end,
             "frames": len(source.frames),
@@ -406,7 +406,7 @@ def _read(obj: Object, sources: Sequence[Source]) -> list[Clip]:
     rig = read_rig(obj)
     read = []
     for number, source in enumerate(sources, start=1):
-        _say(f"Reading {source.action.name}, {number} of {len(sources)}")
+        _say(f"Reading {source.label}, {number} of {len(sources)}")
         read.append(clips.read_clip(obj, source, rig))
     return read
 

@@ -43,6 +43,11 @@ class Source:
     """The NLA track and strip that plays it, a line each; empty for the plain Action."""
 
     @property
+    def label(self) -> str:
+        """What its clip is called: the strip's or the Action's name."""
+        return self.strip.split("\n")[-1] or self.action.name
+
+    @property
     def frames(self) -> np.ndarray:
         return np.arange(self.start, self.end + 1)
 
@@ -98,7 +103,7 @@ def reading(
     rig = rig or read_rig(obj)
     _check(source)
     render = bpy.context.scene.render
-    of = {"fps": render.fps / render.fps_base, "label": source.action.name, "loop": source.loop}
+    of = {"fps": render.fps / render.fps_base, "label": source.label, "loop": source.loop}
     curves = compat.playing_curves(source.action, source.slot)
     if why_not_plain(obj, rig, source, curves):
         return (yield from evaluating(obj, rig, source, **of))

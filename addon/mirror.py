@@ -33,11 +33,11 @@ def mirroring(obj: Object, entry: ClipEntry) -> Generator[float, None, Action]:
     found = clip_list.source(obj, entry)
     if found is None:
         raise UserError("The Action of this clip was deleted; choose another clip.")
-    label, use, loop = clip_list.label(entry), entry.use, entry.loop
+    use, loop = entry.use, entry.loop
     clip = yield from part(clips.reading(obj, found, rig), 0.0, 0.5)
     mirrored = yield from aside(lambda: mirror_clip(clip), 0.5)
     settings = BakeSettings(
-        name=f"{label} Mirrored",
+        name=f"{clip.label} Mirrored",
         start=found.start,
         root_motion=carrier(obj, rig, found),
     )

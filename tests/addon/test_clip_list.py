@@ -165,6 +165,7 @@ def test_strips_are_read_as_their_track_plays_them(human):
     (entry,) = human.limber.clips
     assert clip_list.label(entry) == "Slow Walk" and entry.frames == 43
     (clip,) = clip_list.read(human)
+    assert clip.label == "Slow Walk"
     # At twice the length every other frame is one of the Action's own.
     plain = clips.read_clip(human, made)
     assert np.allclose(clip.root_positions[::2], plain.root_positions, atol=NEAR)
