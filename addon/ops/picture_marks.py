@@ -54,6 +54,14 @@ class Marks:
         gpu.state.blend_set('NONE')
 
 
+def draw_ring(place: Vector) -> None:
+    """A point that stands out, in pixels."""
+    gpu.state.blend_set('ALPHA')
+    _ring(place, 9.0, _SHADOW, 4.0)
+    _ring(place, 9.0, _POINT, 2.0)
+    gpu.state.blend_set('NONE')
+
+
 def _line(a: Vector, b: Vector, colour: tuple[float, ...]) -> None:
     _strip([a, b], colour, 1.5)
 

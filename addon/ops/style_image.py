@@ -151,6 +151,8 @@ points give a whole pose"""
             raise
 
     def _handle(self: Any, context: Context, event: Event) -> set[str]:
+        if not self._there(context):
+            return self._end(context)
         kind, pressed = event.type, event.value == 'PRESS'
         inside = self._inside(event)
         if kind in {'RET', 'NUMPAD_ENTER'} and pressed:
@@ -210,6 +212,11 @@ points give a whole pose"""
         context.workspace.status_text_set(live.sentence(self._obj) or hint)
         self._area.tag_redraw()
 
+    def _there(self: Any, context: Context) -> bool:
+        """Whether the view is still on the screen: nothing may be asked of one that is gone."""
+        window = context.window
+        return window is not None and any(area == self._area for area in window.screen.areas)
+
     def _shown(self: Any) -> list[Spot]:
         """What to draw in the region that is just being drawn."""
         return self._spots() if bpy.context.region == self._region else []
@@ -253,7 +260,8 @@ points give a whole pose"""
         try:
             if not self._was_live:
                 live.stop(self._obj)
-            self._area.tag_redraw()
+            if self._there(context):
+                self._area.tag_redraw()
         except ReferenceError:
             return {'CANCELLED'}
         return {'FINISHED'}

@@ -7,7 +7,8 @@ from typing import Any
 
 import bpy
 from bpy.props import FloatVectorProperty
-from bpy.types import Area, Context, Event, Image, Object, Operator
+from bpy.types import Area, Context, Event, Image, Object, Operator, SpaceImageEditor
+from mathutils import Vector
 
 from ...backend.errors import UserError
 from .. import session, settings
@@ -15,6 +16,7 @@ from ..rig import require_rig
 from ..style import latent_map, live
 from ..style.keeping import KeptPose
 from ..work import WorkOperator, require_idle
+from .picture_marks import draw_ring
 from .style import OwnRig
 
 _HINT = "Move over the map to pose   Click: keep the pose   Esc or right click: put it back"
@@ -80,15 +82,15 @@ keeps the pose, Esc puts the old one back"""
             return self.execute(context)
         try:
             require_idle()
-            self._area = latent_map.shown(context)
-            if self._area is None:
-                raise UserError("Press Show Map first.")
-            self._obj, self._style = latent_map.map_of(self._area.spaces.active.image)
+            self._obj, self._style = latent_map.map_of(_shown(context).spaces.active.image)
             session.ensure()
             self._before, self._was_live = KeptPose(self._obj), live.of(self._obj) is not None
         except UserError as error:
             self.report({'ERROR'}, str(error))
             return {'CANCELLED'}
+        self._mark: Vector | None = None
+        self._began = self._was_live
+        self._drawing = SpaceImageEditor.draw_handler_add(self._draw, (), 'WINDOW', 'POST_PIXEL')
         context.window.cursor_modal_set('CROSSHAIR')
         context.workspace.status_text_set(_HINT)
         self._timer = context.window_manager.event_timer_add(0.1, window=context.window)
@@ -105,11 +107,11 @@ keeps the pose, Esc puts the old one back"""
         if event.type == 'LEFTMOUSE' and event.value == 'PRESS':
             return self._keep(context)
         if event.type == 'TIMER' and self._refused():
-            self.report({'ERROR'}, live.sentence(self._obj))
+            self.report({'ERROR'}, live.sentence(self._obj) or "Posing has ended")
             return self._put_back(context)
         if event.type == 'MOUSEMOVE':
             try:
-                self._follow(event)
+                self._follow(context, event)
             except UserError as error:
                 self.report({'ERROR'}, str(error))
                 return self._put_back(context)
@@ -117,18 +119,29 @@ keeps the pose, Esc puts the old one back"""
         # The wheel and the middle button still move views about.
         return {'PASS_THROUGH'}
 
-    def _follow(self: Any, event: Event) -> None:
-        place = latent_map.place_under(self._area, event.mouse_x, event.mouse_y)
+    def _follow(self: Any, context: Context, event: Event) -> None:
+        area = _shown(context)
+        place = latent_map.place_under(area, event.mouse_x, event.mouse_y)
         if place is None:
             return
-        if live.of(self._obj) is None:
-            live.start(self._obj, (self._style, place))
-        else:
+        self._mark = Vector(place)
+        area.tag_redraw()
+        if self._began:
             live.keep_at(self._obj, self._style, place)
+        else:
+            live.start(self._obj, (self._style, place))
+            self._began = True
+
+    def _draw(self: Any) -> None:
+        """Marks the point of the map that the pose is from; Blender calls this."""
+        context = bpy.context
+        if self._mark is not None and latent_map.is_map(context.space_data.image):
+            view = context.region.view2d
+            draw_ring(Vector(view.view_to_region(*self._mark, clip=False)))
 
     def _refused(self: Any) -> bool:
         """Whether posing has begun and ended by itself."""
-        return live.of(self._obj) is None and bool(live.sentence(self._obj))
+        return self._began and live.of(self._obj) is None
 
     def _keep(self: Any, context: Context) -> set[str]:
         if self._was_live:
@@ -152,12 +165,24 @@ keeps the pose, Esc puts the old one back"""
         self._end(context, {'CANCELLED'})
 
     def _end(self: Any, context: Context, result: set[str]) -> set[str]:
+        SpaceImageEditor.draw_handler_remove(self._drawing, 'WINDOW')
         context.window_manager.event_timer_remove(self._timer)
         if context.window is not None:
             context.window.cursor_modal_restore()
+            area = latent_map.shown(context)
+            if area is not None:
+                area.tag_redraw()
         if context.workspace is not None:
             context.workspace.status_text_set(None)
         return result
+
+
+def _shown(context: Context) -> Area:
+    """The editor that shows a map; looked up each time, as editors come and go."""
+    area = latent_map.shown(context)
+    if area is None:
+        raise UserError("No map is shown; press Show Map.")
+    return area
 
 
 def _mapped(context: Context) -> tuple[Object, int]:
