@@ -4,7 +4,8 @@
 
 starts the backend if it does not run yet and returns at once; `show(reply)` is called later, on
 Blender's main thread. The process lives on when another file is opened and ends with Blender.
-Nothing here waits longer than a tenth of a second, except `call` and, in background mode, `post`.
+Nothing here waits longer than a tenth of a second, except `call` and, in background mode, `post`;
+when the backend dies, for the end of its process, half a second at most.
 """
 
 from __future__ import annotations

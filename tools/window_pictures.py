@@ -83,7 +83,7 @@ def backend_panel() -> Steps:
 
 def character_panels() -> Steps:
     """The human with its Actions listed, one of them checked."""
-    yield from panel("rig")
+    yield from panel("rig", scale=1.2)
     call(bpy.ops.limber.add_all_actions)
     yield from until(idle)
     human().limber.clip_index = 13
@@ -100,7 +100,7 @@ def rigify_panel() -> Steps:
     path = window.PROJECT / "sample_rigs" / "rigify_human.blend"
     bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)
     yield 2 * WAIT
-    yield from panel("rig", "rig_rigify")
+    yield from panel("rig", "rig_rigify", scale=1.1)
 
 
 def jobs_panel() -> Steps:
@@ -126,10 +126,11 @@ def far(status: Any) -> bool:
     return status.active and progress is not None and progress.seconds_left is not None
 
 
-def panel(key: str, name: str = "") -> Steps:
-    """One panel alone, with its sub-panels, cut out of the window."""
+def panel(key: str, name: str = "", scale: float = SCALE) -> Steps:
+    """One panel alone, with its sub-panels, cut out of the window; long ones need a small scale."""
+    bpy.context.preferences.view.ui_scale = scale
     show_panels(f"LIMBER_PT_{key}")
-    yield WAIT
+    yield 2 * WAIT
     window.region('UI').active_panel_category = "Limber"
     yield from picture(f"panel_{name or key}", window.region('UI'))
 
