@@ -141,7 +141,8 @@ def _pose(options: argparse.Namespace, show: Show) -> int:
     from ..runtime import clip_files
     from .handles import Handle
     from .model import StyleModel
-    from .solver import Solver, to_clip
+    from .poses import to_clip
+    from .solver import Solver
 
     solver = Solver([StyleModel.load(path) for path in options.styles])
     if options.blend:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,21 +136,40 @@ class Handle:
         """Raises a `UserError` where the handle means nothing."""
         if self.kind not in KINDS:
             raise UserError(f"The handle {self.title!r} has the unknown kind {self.kind!r}.")
+        if not self.joint and self.kind != "avoid":
+            raise UserError(f"The handle {self.title!r} has no bone; choose one.")
         if self.kind == "camera" and self.camera is None:
             raise UserError(f"The handle {self.title!r} needs a camera; choose one.")
         if self.kind == "avoid" and (self.solid is None or self.solid.kind not in SOLIDS):
             raise UserError(f"The handle {self.title!r} needs a plane or solid to keep out of.")
         if self.kind == "relative" and not self.other:
             raise UserError(f"The handle {self.title!r} needs a second bone; choose one.")
-        numbers = [self.target, self.rotation, self.offset, self.axis, np.array([self.weight])]
-        if self.camera is not None:
-            numbers += [self.camera.position, self.camera.rotation]
-        if self.solid is not None:
-            numbers += [self.solid.position, self.solid.rotation, self.solid.size]
-        if not all(np.isfinite(values).all() for values in numbers):
+        # Any number that is none makes the sum none; a drag event has no time for more.
+        if not math.isfinite(sum(float(values.sum()) for values in self._numbers())):
             raise UserError(f"The handle {self.title!r} is nowhere; move it back into the scene.")
         if self.weight < 0:
             raise UserError(f"The handle {self.title!r} has a negative weight; make it positive.")
+        if not all(turn.any() for turn in self._turns()):
+            raise UserError(f"The handle {self.title!r} has no rotation; reset it.")
+
+    def _numbers(self) -> list[Array]:
+        """All that its place and pull are made of."""
+        found = [self.target, self.rotation, self.offset, self.axis, np.array([self.weight])]
+        if self.camera is not None:
+            found += [self.camera.position, self.camera.rotation]
+            found += [np.array([*self.camera.tangents, *self.camera.shift])]
+        if self.solid is not None:
+            found += [self.solid.position, self.solid.rotation, self.solid.size]
+        return found
+
+    def _turns(self) -> list[Array]:
+        """The quaternions that it is about."""
+        found = [self.rotation] if self.kind == "orientation" else []
+        if self.camera is not None:
+            found.append(self.camera.rotation)
+        if self.solid is not None:
+            found.append(self.solid.rotation)
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for messages and files."""

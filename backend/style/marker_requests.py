@@ -21,7 +21,7 @@ from ..runtime.messages import Message
 from ..runtime.session import Request, Session
 from . import markers
 from .markers import Markers, Placing
-from .solver import Pose
+from .poses import Pose
 
 
 def read(session: Session, request: Request) -> Message:

@@ -23,7 +23,8 @@ from ..runtime.files import plain_errors, write_json
 from ..runtime.jobs import Job
 from .handles import Handle
 from .model import StyleModel
-from .solver import Pose, Solver, to_clip
+from .poses import Pose, to_clip
+from .solver import Solver
 from .training import Settings as TrainSettings
 from .training import train
 from .trajectories import Track, keep, restore, solve_tracks, write_result
@@ -262,7 +263,8 @@ class Settings:
     """What `style_markers` can be told."""
 
     style: str = ""
-    """Path of the style's `.limber` file."""
+    """Path of the style's `.limber` file; empty to begin with the poses of the job's clips, which
+    is enough to learn from the take."""
     file: str = ""
     """Path of a TRC or CSV file of marker tracks; a plain name is in the job's own folder."""
     placings: list[dict[str, Any]] = field(default_factory=list)
@@ -289,7 +291,7 @@ def style_markers(job: Job) -> None:
         settings = Settings(**job.spec.settings)
     except TypeError as error:
         raise UserError(f"The settings of this job do not fit: {error}.") from error
-    model = StyleModel.load(Path(settings.style))
+    model = _first_style(job, settings)
     # A file that came with the job is in its folder; other paths are whole ones.
     markers = read(job.folder / settings.file, settings.up, settings.unit, settings.fps)
     placings = find_placings(model, markers, settings)
@@ -312,6 +314,18 @@ def style_markers(job: Job) -> None:
     job.log(f"Seen markers are off by {1000 * float(np.nanmean(off)):.0f} mm on average.")
     write_json(job.folder / "report.json", {"seen_mm": 1000 * float(np.nanmean(off))})
     write_result(job, clip, sentences)
+
+
+def _first_style(job: Job, settings: Settings) -> StyleModel:
+    """The style that was chosen, or one of the pose that the job came with.
+
+    Where nearly all markers are seen they say the pose by themselves, whatever the style.
+    """
+    if settings.style:
+        return StyleModel.load(Path(settings.style))
+    if not settings.learn:
+        raise UserError("Choose a style to fill with, or learn one from the take.")
+    return train(job.clips(), TrainSettings())
 
 
 def find_placings(model: StyleModel, markers: Markers, settings: Settings) -> list[Placing]:

@@ -29,7 +29,8 @@ from ..runtime.session import Request, Session
 from .handles import Handle, Limits
 from .latent_map import LatentMap
 from .model import StyleModel
-from .solver import Pose, Solver
+from .poses import Pose
+from .solver import Solver
 
 
 @dataclass(eq=False)

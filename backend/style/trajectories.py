@@ -21,7 +21,8 @@ from ..runtime import clip_files
 from ..runtime.jobs import Job
 from .handles import Handle, Limits
 from .model import StyleModel
-from .solver import Pose, Solver, to_clip
+from .poses import Pose, to_clip
+from .solver import Solver
 
 NEAR = 1e-6
 

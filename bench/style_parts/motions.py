@@ -11,7 +11,7 @@ import pybullet_data
 from backend.motion import bvh, deepmimic, kinematics
 from backend.motion.clip import Clip
 from backend.motion.skeleton import Skeleton
-from backend.style.solver import Pose
+from backend.style.poses import Pose
 
 Array = np.ndarray
 MOTIONS = Path(pybullet_data.getDataPath()) / "data" / "motions"

@@ -16,7 +16,7 @@ from backend.motion.skeleton import Skeleton
 from backend.style import features
 from backend.style.body import Body, small_turn
 from backend.style.handles import Handle
-from backend.style.solver import Pose
+from backend.style.poses import Pose
 from backend.style.terms import HandleTerm, Sum
 
 from .motions import Array

@@ -15,7 +15,8 @@ import numpy as np
 from backend.motion import kinematics
 from backend.motion.clip import Clip
 from backend.style.handles import Handle
-from backend.style.solver import Pose, Solver
+from backend.style.poses import Pose
+from backend.style.solver import Solver
 from backend.style.training import Settings, train
 
 from .motions import ENDS, Array, motion, places_of, with_head_and_toes

@@ -10,7 +10,7 @@ import pybullet_data
 from backend.motion import deepmimic, kinematics
 from backend.motion.clip import Clip
 from backend.style.handles import Handle
-from backend.style.solver import Pose
+from backend.style.poses import Pose
 
 ENDS = ("hand.L", "hand.R", "foot.L", "foot.R", "neck")
 MOTIONS = Path(pybullet_data.getDataPath()) / "data" / "motions"

@@ -19,7 +19,8 @@ from backend.style import markers, trajectories
 from backend.style.handles import Handle
 from backend.style.markers import Markers, Placing
 from backend.style.model import StyleModel
-from backend.style.solver import Pose, Solver, from_clip
+from backend.style.poses import Pose, from_clip
+from backend.style.solver import Solver
 from backend.style.trajectories import Span, Track, parts
 
 from .people import ENDS

@@ -13,7 +13,8 @@ from backend.motion.clip import Clip
 from backend.motion.rotations import angle_between, from_axis_angle, multiply, rotate, to_euler
 from backend.style.handles import Camera, Handle, Limits, Solid
 from backend.style.model import StyleModel
-from backend.style.solver import Pose, Solution, Solver, from_clip
+from backend.style.poses import Pose, Solution, from_clip
+from backend.style.solver import Solver
 from backend.style.training import Settings, train
 
 from .people import ENDS, ends, motion, places

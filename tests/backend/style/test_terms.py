@@ -11,7 +11,8 @@ import pytest
 from backend.motion.rotations import from_axis_angle, normalize
 from backend.style.handles import Camera, Handle, Limits, Solid
 from backend.style.model import StyleModel
-from backend.style.solver import Pose, Solver, from_clip
+from backend.style.poses import Pose, from_clip
+from backend.style.solver import Solver
 
 AT = np.array([0.3, -0.2, 1.1])
 CAMERA = Camera(np.array([2.0, -4.0, 1.5]), normalize(np.array([0.7, 0.65, 0.15, 0.2])))
@@ -48,13 +49,13 @@ def disturbed(solver: Solver) -> None:
 def check(solver: Solver, handles: Sequence[Handle], previous: Sequence[Pose] = ()) -> None:
     solver._prepare(handles, previous)
     disturbed(solver)
-    total = solver._evaluate(solver._state)
+    total = solver.problem.evaluate(solver._state)
     scale = max(float(np.abs(total.slope).max()), 1.0)
     for unknown in range(len(total.slope)):
         step = np.zeros(len(total.slope))
         step[unknown] = 1e-6
-        high = solver._evaluate(solver._moved(solver._state, step)).value
-        low = solver._evaluate(solver._moved(solver._state, -step)).value
+        high = solver.problem.evaluate(solver.problem.moved(solver._state, step)).value
+        low = solver.problem.evaluate(solver.problem.moved(solver._state, -step)).value
         assert total.slope[unknown] == pytest.approx((high - low) / 2e-6, abs=2e-4 * scale)
     assert np.linalg.eigvalsh(total.matrix).min() > -1e-6 * np.abs(total.matrix).max()
 
@@ -84,7 +85,10 @@ def test_a_style_s_term_is_its_l_ik(walk_style: StyleModel, walk) -> None:
     solver = Solver(walk_style)
     solver.start(from_clip(walk, 4))
     solver._prepare([], [])
-    total = solver._evaluate(solver._state)
-    pose = walk_style.features.pose(walk.rotations[4:5]) - walk_style.mean[: solver.terms[0].width]
+    total = solver.problem.evaluate(solver._state)
+    pose = (
+        walk_style.features.pose(walk.rotations[4:5])
+        - walk_style.mean[: solver.problem.styles[0].width]
+    )
     value, _, _ = walk_style.predictor(2, False).l_ik(solver._state.x[0][None], pose)
     assert total.styles[0] == pytest.approx(value[0], rel=1e-6)
