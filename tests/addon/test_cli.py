@@ -322,6 +322,7 @@ import os, signal, sys
 sys.path.insert(0, {tests!r})
 import conftest
 from bl_ext.user_default.limber.addon import cli
+from bl_ext.user_default.limber.addon.cli import clips, common
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -336,7 +337,7 @@ def write_half(operator, **options):
         os.truncate(options["filepath"], 1000)
         die()
 
-call, cli._call = cli._call, write_half
+call, common.call_quietly = common.call_quietly, write_half
 """
 
 
@@ -344,8 +345,8 @@ call, cli._call = cli._call, write_half
     ("moment", "saved"),
     [
         (WHILE_WRITING, False),
-        ("cli.plain_errors = die  # called just before the old file is replaced", False),
-        ("cli._show = die", True),
+        ("common.plain_errors = die  # called just before the old file is replaced", False),
+        ("clips.show = die", True),
     ],
     ids=["while writing", "before replacing", "after replacing"],
 )
