@@ -67,6 +67,7 @@ def _train_style(options: argparse.Namespace) -> int:
 def _key_trajectories(options: argparse.Namespace) -> int:
     settings.backend_python()
     obj, target = _to_change(options)
+    trajectories.require_ready(obj)
     frames = _frames(options, *trajectories.scene_frames())
     how = BakeSettings(name=options.name or f"{obj.name} Trajectories", start=frames[0])
     say(f"Solving {len(frames)} frames")
@@ -80,6 +81,8 @@ def _key_trajectories(options: argparse.Namespace) -> int:
 def _fill_markers(options: argparse.Namespace) -> int:
     settings.backend_python()
     obj, target = _to_change(options)
+    if not options.learn:
+        models.require_trained(obj)
     first, last = trajectories.scene_frames()
     if options.tracks is not None:
         first, last = _import_markers(obj, options)
@@ -108,7 +111,6 @@ def _to_change(options: argparse.Namespace) -> tuple[Object, Path]:
     for path in options.style or ():
         models.check(path.absolute(), read_rig(obj).skeleton)
         models.add_file(obj, path.absolute())
-    models.require_trained(obj)
     return obj, target
 
 

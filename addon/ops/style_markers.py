@@ -13,7 +13,7 @@ from bpy.types import Collection, Context, Event, Operator
 from ...backend.errors import UserError
 from .. import settings
 from ..rig import require_rig
-from ..style import markers, models, trajectories
+from ..style import markers, trajectories
 from ..style.markers import Filled
 from ..style.sequence_props import FillOptions
 from ..work import ReportingOperator, WorkOperator
@@ -192,9 +192,7 @@ and bake it as a new Action"""
     @classmethod
     def require(cls, context: Context) -> None:
         super().require(context)
-        obj = require_rig(context)
-        markers.require_placed(obj)
-        models.require_trained(obj)
+        markers.require_placed(require_rig(context))
 
     def invoke(self, context: Context, event: Event) -> set[str]:
         # A button fills with the panel's settings; a script just with what it is given.

@@ -20,6 +20,7 @@ from bpy.types import Action, Collection, Context, Object
 from numpy.typing import NDArray
 
 from ...backend.errors import UserError
+from ...backend.motion.clip import Clip
 from ...backend.motion.fitting import fit
 from ...backend.motion.rig import Rig
 from ...backend.runtime import clip_files, job_folder
@@ -320,7 +321,8 @@ def filling(
     """Has a job find the body behind the markers, waits for it, and bakes what it found."""
     require_placed(obj)
     rig = read_rig(obj)
-    solving.require_ready(obj, rig)
+    if models.trained(obj) or not learn:
+        solving.require_ready(obj, rig)
     python = settings.backend_python()
     live.stop(obj)
     tracks = yield from part(collecting(obj, rig, frames, keyed_only=keyed_only), 0.0, 0.15)
@@ -342,8 +344,9 @@ def _job(obj: Object, rig: Rig, tracks: Numbers, learn: bool) -> Path:
     """A job that has its tracks in its folder."""
     render = bpy.context.scene.render
     entries = placed(obj)
+    clips = [] if models.trained(obj) else [_standing(obj, rig)]
     told = {
-        "style": str(models.file_of(_style(obj))),
+        "style": "" if clips else str(models.file_of(_style(obj))),
         "file": _FILE,
         "placings": [
             {"marker": e.target.name, "joint": e.bone, "offset": list(e.offset)} for e in entries
@@ -354,7 +357,7 @@ def _job(obj: Object, rig: Rig, tracks: Numbers, learn: bool) -> Path:
         "learn": learn,
     }
     label = f"{obj.name}, {len(entries)} markers"
-    folder = jobs.create(settings.jobs_folder(), "style_markers", told, label=label)
+    folder = jobs.create(settings.jobs_folder(), "style_markers", told, clips, label=label)
     try:
         with plain_errors(folder / _FILE, "written"):
             (folder / _FILE).write_text(_csv([e.target.name for e in entries], tracks), "utf-8")
@@ -362,6 +365,12 @@ def _job(obj: Object, rig: Rig, tracks: Numbers, learn: bool) -> Path:
         job_folder.remove(folder)
         raise
     return folder
+
+
+def _standing(obj: Object, rig: Rig) -> Clip:
+    """The pose that the character is in: what there is to begin with where it has no style."""
+    now = pose.read(obj, rig)
+    return Clip(rig.skeleton, 1.0, now.root_position[None], now.rotations[None], label="Pose")
 
 
 def _style(obj: Object) -> models.StyleEntry:

@@ -62,7 +62,8 @@ class FillOptions(SequenceOptions):
     learn: BoolProperty(
         name="Learn from the Take",
         description="Learn the style from frames of the take where nearly all markers are seen, "
-        "beginning with the active style of the list, which need not fit well",
+        "beginning with the active style of the list, which need not fit well; without one, with "
+        "the pose that the character is in",
         default=False,
     )
     keyed_only: BoolProperty(

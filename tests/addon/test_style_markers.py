@@ -151,6 +151,18 @@ def test_style_can_be_learned_from_the_take(captured):
     assert np.linalg.norm(matrices[..., :3, 3] - truth[:20], axis=-1).mean() < 0.05
 
 
+def test_a_take_can_be_learned_from_without_any_style(captured):
+    obj, truth = captured
+    place_on_own_bones(obj)
+    bpy.ops.limber.find_offsets()
+    obj.limber.style.styles.clear()
+    with pytest.raises(RuntimeError, match="has no style yet"):
+        bpy.ops.limber.fill_markers()
+    assert bpy.ops.limber.fill_markers(learn=True, use_range=True, first=1, last=9) == {'FINISHED'}
+    matrices = joint_matrices(obj, read_rig(obj).skeleton.names, FRAMES[:9])
+    assert np.linalg.norm(matrices[..., :3, 3] - truth[:9], axis=-1).mean() < 0.01
+
+
 def test_stopped_halfway_the_job_is_cancelled(captured, jobs_root: Path):
     obj, _ = captured
     bpy.ops.limber.find_offsets()
