@@ -192,6 +192,12 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser("style", help="learn styles and pose with them"), _show, _report
     )
 
+    from ..vae.commands import add_commands as add_vae_commands
+
+    add_vae_commands(
+        commands.add_parser("vae", help="learn motion from minutes of it, and walk"), _show, _report
+    )
+
     _add_job_commands(commands.add_parser("job", help="run, list, show, cancel or resume jobs"))
 
     command = commands.add_parser("versions", help="tell the versions of Limber and its packages")

@@ -31,6 +31,7 @@ KINDS = {
     "style_markers": ".style.markers:style_markers",
     "style_trajectories": ".style.trajectories:style_trajectories",
     "train_style": ".style.training:train_style",
+    "train_vae": ".vae.training:train_vae",
 }
 """What can be run: functions `(Job) -> None`, imported when a job of their kind begins."""
 

@@ -1,0 +1,154 @@
+"""`python -m backend vae …`: train Motion VAEs and walk with them without Blender."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UserError
+
+if TYPE_CHECKING:
+    from ..motion.rotations import Array
+    from ..runtime.progress import Progress
+    from .model import MotionVae
+
+Show = Callable[[Any, bool, list[str]], None]
+_TRAINING = (
+    ("epochs", int, "how long to learn; 180"),
+    ("frames", int, "poses before, on which the next is conditioned: 1 or 2"),
+    ("beta", float, "more for variety, less for closeness to the clips; 0.2"),
+    ("latents", int, "dimensions of the latent space; 32"),
+    ("experts", int, "networks that are mixed; 6"),
+    ("hidden", int, "units of each inner layer; 256"),
+    ("batch", int, "rollouts that are learned from at once; 64"),
+    ("rate", float, "learning rate at the beginning; 0.0001"),
+)
+
+
+def add_commands(
+    parser: argparse.ArgumentParser, show: Show, report: Callable[[Progress], None]
+) -> None:
+    """Adds the commands below `vae`."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = commands.add_parser("train", help="learn a model from clips; Ctrl+C keeps it so far")
+    command.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    command.add_argument("--out", type=Path, required=True, metavar="MODEL.limber")
+    for name, kind, text in _TRAINING:
+        command.add_argument(f"--{name}", type=kind, help=text)
+    command.add_argument("--no-mirror", action="store_true", help="learn from the clips alone")
+    command.add_argument("--seed", type=int, default=0)
+    _finish(command, lambda options: _train(options, show, report))
+
+    command = commands.add_parser("show", help="say what a model has learned")
+    command.add_argument("model", type=Path, metavar="MODEL.limber")
+    _finish(command, lambda options: _show_model(options, show))
+
+    command = commands.add_parser("walk", help="random walks, or a walk to a target")
+    command.add_argument("model", type=Path, metavar="MODEL.limber")
+    command.add_argument("--out", type=Path, required=True, metavar="CLIPS.limber|.bvh")
+    command.add_argument("--frames", type=int, default=300, help="at 30 frames per second")
+    command.add_argument("--count", type=int, default=1, help="characters, each with its own walk")
+    command.add_argument("--clip", metavar="LABEL", help="the learned clip to start from")
+    command.add_argument("--start", type=Path, metavar="FILE", help="a clip of yours to start from")
+    command.add_argument("--frame", type=int, help="the frame of that clip, counted from 0")
+    command.add_argument("--target", type=float, nargs=2, metavar=("X", "Y"), help="where to go")
+    command.add_argument("--seed", type=int, default=0)
+    _finish(command, lambda options: _walk(options, show))
+
+
+def _finish(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(run=run)
+
+
+def _train(options: argparse.Namespace, show: Show, report: Callable[[Progress], None]) -> int:
+    from ..runtime import clip_files, job_folder, jobs
+    from ..runtime.files import plain_errors
+
+    clips = clip_files.load_all(options.files)
+    given = {name: getattr(options, name) for name, *_ in _TRAINING}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if options.no_mirror:
+        settings["mirror"] = False
+    with tempfile.TemporaryDirectory() as temporary:
+        spec = job_folder.Spec("train_vae", settings, seed=options.seed)
+        folder = job_folder.create_at(Path(temporary) / "job", spec, clips)
+        status = jobs.run(folder, report)
+        result = folder / "result.limber"
+        if status.state not in ("done", "cancelled") or not result.exists():
+            raise UserError(status.sentence)
+        with plain_errors(options.out, "written"):
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            options.out.write_bytes(result.read_bytes())
+        found = json.loads((folder / "report.json").read_text("utf-8"))
+    show(found, options.json, [f"{options.out}: {_summary(found)}", *_remarks(found)])
+    return 0
+
+
+def _show_model(options: argparse.Namespace, show: Show) -> int:
+    from .model import MotionVae
+
+    model = MotionVae.load(options.model)
+    found = {
+        **model.figures,
+        "joints": len(model.skeleton),
+        "labels": list(dict.fromkeys(model.start_labels)),
+        "frames": model.shape.frames,
+        "latents": model.shape.latents,
+        "experts": model.shape.experts,
+    }
+    show(found, options.json, [f"{name}: {value}" for name, value in found.items()])
+    return 0
+
+
+def _walk(options: argparse.Namespace, show: Show) -> int:
+    import numpy as np
+
+    from ..runtime import clip_files
+    from .model import MotionVae
+    from .walk import controlled_walk, random_walk, towards
+
+    if not 1 <= options.count <= 1000:
+        raise UserError("Choose 1 to 1000 characters.")
+    model = MotionVae.load(options.model)
+    start = _start(options, model)
+    rng = np.random.default_rng(options.seed)
+    if options.target is None:
+        starts = np.repeat(start[None], options.count, axis=0)
+        walks = list(random_walk(model, starts, options.frames, rng))
+    else:
+        goal = towards(tuple(options.target))
+        walks = [
+            controlled_walk(model, start, options.frames, goal, rng) for _ in range(options.count)
+        ]
+    clips = [model.poses.clip(walk, label=f"Walk {n + 1}") for n, walk in enumerate(walks)]
+    clip_files.save_any(options.out, clips)
+    ends = [clip.root_positions[-1, :2].round(3).tolist() for clip in clips]
+    found = {"file": str(options.out), "frames": options.frames, "ends": ends}
+    show(found, options.json, [f"{options.out}: {len(clips)} walks of {options.frames} frames"])
+    return 0
+
+
+def _start(options: argparse.Namespace, model: MotionVae) -> Array:
+    from ..runtime import clip_files
+
+    if options.start is None:
+        return model.start(options.clip, options.frame)
+    clip = clip_files.called(clip_files.load_any(options.start), options.clip)[0]
+    return model.start_at(clip, options.frame or 0)
+
+
+def _summary(found: dict[str, Any]) -> str:
+    return (
+        f"{found['epochs']} of {found['of_epochs']} epochs over {found['poses']} poses of "
+        f"{found['clips']} clips, {found['error_cm']:.1f} cm off"
+    )
+
+
+def _remarks(found: dict[str, Any]) -> list[str]:
+    return [*found["left_out"], found["expect"]]
