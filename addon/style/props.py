@@ -259,15 +259,15 @@ class TrainOptions:
         "motions and are slower to pose with",
         min=2,
         max=8,
-        default=3,
+        default=6,
     )
     active: IntProperty(
         name="Kept Poses",
         description="How many poses of the clips the style keeps; more are more exact and slower "
         "to pose with",
         min=1,
-        soft_max=300,
-        default=100,
+        soft_max=400,
+        default=200,
     )
     use_error: BoolProperty(
         name="By Error",

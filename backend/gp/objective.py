@@ -31,12 +31,13 @@ def inverse(matrix: Array) -> tuple[Array, float]:
 
     A matrix that rounding has made indefinite gets a larger diagonal until it is not.
     """
-    jitter = 0.0
-    while True:
-        lower, failed = lapack.dpotrf(matrix + jitter * np.eye(len(matrix)), lower=1)
+    size = float(np.trace(matrix)) / len(matrix)
+    for jitter in (0.0, *np.logspace(-12, 0, 13)):
+        lower, failed = lapack.dpotrf(matrix + (jitter * size) * np.eye(len(matrix)), lower=1)
         if not failed:
             break
-        jitter = max(10.0 * jitter, 1e-12 * float(np.trace(matrix)) / len(matrix))
+    else:
+        raise np.linalg.LinAlgError("The matrix is not positive definite.")
     log_determinant = 2.0 * float(np.log(np.diag(lower)).sum())
     half, _ = lapack.dpotri(lower, lower=1)
     return np.tril(half) + np.tril(half, -1).T, log_determinant

@@ -103,11 +103,9 @@ class Features:
         """Raises a `UserError` where a rig no longer has the joints that the style learned."""
         mine, theirs = set(self.skeleton.names), set(skeleton.names)
         if self.skeleton.same_joints(skeleton):
-            apart = angle_between(self.skeleton.local_rests, skeleton.local_rests)
-            joint = int(np.argmax(apart))
-            if apart[joint] > RESTS_WITHIN:
+            if changed := _other_rest(self.skeleton, skeleton):
                 raise UserError(
-                    f"The bone {skeleton.names[joint]!r} has another rest pose than when this "
+                    f"The bone {changed!r} has another rest pose than when this "
                     "style was trained; train the style again."
                 )
             return
@@ -122,8 +120,8 @@ class Features:
                 "leave it out of the skeleton or train the style again."
             )
         raise UserError(
-            "The rig's bones have other parents than when this style was trained; "
-            "train the style again."
+            "The rig's bones have other parents, or come in another order, than when this style "
+            "was trained; train the style again."
         )
 
 
@@ -138,6 +136,11 @@ def fit(clips: Sequence[Clip], fps: float | None = None) -> Features:
                 f"The clips {clips[0].label!r} and {clip.label!r} are of different rigs; "
                 "a style learns from clips of one rig."
             )
+        if changed := _other_rest(skeleton, clip.skeleton):
+            raise UserError(
+                f"The bone {changed!r} has another rest pose in the clip {clip.label!r} than in "
+                f"{clips[0].label!r}; read both clips again from the rig as it is now."
+            )
     rotations = np.concatenate([clip.rotations for clip in clips])
     references = mean_rotation(rotations)
     vectors = to_rotation_vector(multiply(conjugate(references[1:]), rotations[:, 1:]))
@@ -147,6 +150,13 @@ def fit(clips: Sequence[Clip], fps: float | None = None) -> Features:
     still = (spread < HINGE_KEEPS) & (offset < HINGE_KEEPS)
     free = ~(hinge[:, None] & still)
     return Features(skeleton, references, free.reshape(-1), fps or clips[0].fps)
+
+
+def _other_rest(one: Skeleton, other: Skeleton) -> str:
+    """The joint whose resting turn differs most between skeletons of the same joints, if any."""
+    apart = angle_between(one.local_rests, other.local_rests)
+    joint = int(np.argmax(apart))
+    return one.names[joint] if apart[joint] > RESTS_WITHIN else ""
 
 
 def mean_rotation(rotations: Array) -> Array:

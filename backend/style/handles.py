@@ -144,8 +144,8 @@ class Handle:
             raise UserError(f"The handle {self.title!r} needs a plane or solid to keep out of.")
         if self.kind == "relative" and not self.other:
             raise UserError(f"The handle {self.title!r} needs a second bone; choose one.")
-        # Any number that is none makes the sum none; a drag event has no time for more.
-        if not math.isfinite(sum(float(values.sum()) for values in self._numbers())):
+        # One sum over all, which is as finite as they are: this runs on every event of a drag.
+        if not math.isfinite(float(np.concatenate(self._numbers()).sum()) + self.weight):
             raise UserError(f"The handle {self.title!r} is nowhere; move it back into the scene.")
         if self.weight < 0:
             raise UserError(f"The handle {self.title!r} has a negative weight; make it positive.")
@@ -153,8 +153,8 @@ class Handle:
             raise UserError(f"The handle {self.title!r} has no rotation; reset it.")
 
     def _numbers(self) -> list[Array]:
-        """All that its place and pull are made of."""
-        found = [self.target, self.rotation, self.offset, self.axis, np.array([self.weight])]
+        """All that its place is made of."""
+        found = [self.target, self.rotation, self.offset, self.axis]
         if self.camera is not None:
             found += [self.camera.position, self.camera.rotation]
             found += [np.array([*self.camera.tangents, *self.camera.shift])]

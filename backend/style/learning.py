@@ -182,7 +182,7 @@ def log_evidence(predictor: Predictor, y: Array) -> float:
     x = fit_latents(predictor, nearest_start(predictor, y), y, 15)
     value, _, information = predictor.l_ik(x, y)
     _, log_determinant = np.linalg.slogdet(information)
-    # L_IK leaves out constants; those of p(x) cancel against Laplace's, w is the same for all.
+    # L_IK leaves out Σ ln w and constants; those of p(x) cancel against Laplace's.
     return float(np.mean(-value - 0.5 * log_determinant) + np.log(predictor.scales).sum())
 
 

@@ -63,6 +63,7 @@ class Problem:
         self.anchor: Array = np.zeros(3)
         """Where the root is drawn to, as far as handles leave it free."""
         self._limits = LimitTerm(self.body, skeleton, limits)
+        self._from_rest = to_matrix(skeleton.local_rests[0]).T
         self._pull = PULLS[0]
         self._known: tuple[State, tuple[object, ...], Sum] | None = None
 
@@ -183,7 +184,7 @@ class Problem:
         vectors[self.columns] = state.angles
         rotations = np.empty((len(self.skeleton), 4))
         rotations[1:] = multiply(self.references[1:], from_rotation_vector(vectors.reshape(-1, 3)))
-        rotations[0] = multiply(conjugate(self.skeleton.local_rests[0]), quaternion(state.matrix))
+        rotations[0] = quaternion(self._from_rest @ state.matrix)
         return rotations
 
     def best_latent(self, i: int, state: State) -> Array:

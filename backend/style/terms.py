@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.linalg import lapack
 
 from ..gp.objective import Predictor
 from ..motion.rotations import Array, conjugate, from_rotation_vector, multiply, to_matrix
@@ -131,7 +132,7 @@ class StyleTerm:
         f_bent, variance_bent = predictor.curvatures(here, pull)
         more = crossed + crossed.T - f_bent + (squares - part * count) * outer
         more += (0.5 * (part * count - squares) / variance) * variance_bent
-        values, vectors = np.linalg.eigh(more)
+        values, vectors, _ = lapack.dsyevd(more)
         block = weighted @ f_slope.T + (vectors * np.maximum(values, 0.0)) @ vectors.T
         block += (0.5 * part * count) * outer
         block.flat[:: len(x) + 1] += part

@@ -31,6 +31,10 @@ LATENTS = range(2, 9)
 CHOOSING_ROUNDS, FINAL_ROUNDS = 4, 3
 HALF_SECOND = 0.5
 MOST_FRAMES = 20_000
+MOST_FRAMES_FULL = 4_000
+"""The full algorithm keeps several matrices of frames by frames."""
+MOST_ACTIVE = 1_000
+"""How many poses an error to reach may keep; a solve takes tens of milliseconds with as many."""
 ALGORITHMS = ("heuristic", "full")
 
 
@@ -38,12 +42,13 @@ ALGORITHMS = ("heuristic", "full")
 class Settings:
     """What `train_style` can be told."""
 
-    latents: int = 3
+    latents: int = 6
     """Dimensions of the latent space, 2 to 8; 0 tries all and keeps the likeliest."""
-    active: int = 100
+    active: int = 200
     """How many training poses to keep; more are more exact and slower to pose with."""
     error_cm: float = 0.0
-    """If above 0, keeps as few poses as predict all others with this mean error instead."""
+    """If above 0, keeps as few poses as predict all others with this mean error instead, though
+    never more than 1,000."""
     algorithm: str = "heuristic"
     """heuristic, which is fast, or full, which arranges the latent space better (appendix B)."""
     rounds: int = 10
@@ -102,11 +107,7 @@ def prepare(clips: Sequence[Clip], settings: Settings) -> Data:
     found = features.fit(clips, settings.fps or None)
     each = [found.of(clip) for clip in clips]
     y = np.concatenate(each)
-    if len(y) > MOST_FRAMES:
-        raise UserError(
-            f"The clips have {len(y)} frames, and a style learns from {MOST_FRAMES} at most; "
-            "choose fewer clips or a lower frame rate."
-        )
+    _check_size(len(y), settings)
     length = max(1, round(HALF_SECOND * found.fps))
     held = (np.arange(len(y)) // length) % 5 == 2
     if held.sum() < 2 or (~held).sum() < 8:
@@ -123,12 +124,23 @@ def prepare(clips: Sequence[Clip], settings: Settings) -> Data:
     )
 
 
+def _check_size(frames: int, settings: Settings) -> None:
+    full = settings.algorithm == "full"
+    most = MOST_FRAMES_FULL if full else MOST_FRAMES
+    if frames > most:
+        raise UserError(
+            f"The clips have {frames} frames, and a style learns from {most} at most"
+            f"{' with the full algorithm' if full else ''}; choose fewer clips or a lower frame "
+            f"rate{', or the heuristic' if full else ''}."
+        )
+
+
 def begin(data: Data, settings: Settings) -> Run:
     """The first run of a row."""
     if settings.latents:
         return _measuring(data, settings.latents, {})
     if not data.held.any():
-        return _measuring(data, 3, {})
+        return _measuring(data, Settings.latents, {})
     return Run("choosing", _start(data, LATENTS[0]))
 
 
@@ -290,7 +302,7 @@ def _active_set(run: Run, data: Data, settings: Settings) -> Indices:
     state = run.state
     if not settings.error_cm:
         return choose(state.x, state.kernel, settings.active)
-    order = choose(state.x, state.kernel, len(state.x))
+    order = choose(state.x, state.kernel, min(MOST_ACTIVE, len(state.x)))
     mean = data.y.mean(axis=0)
     low, high = 1, len(order)
     while low < high:

@@ -10,7 +10,7 @@ from backend.motion.clip import Clip
 from backend.motion.skeleton import Skeleton
 from backend.style.markers import Markers, Placing, fill, marker_places
 from backend.style.solver import Solver
-from backend.style.training import Settings, train
+from backend.style.training import train
 
 from .marker_peers import interpolated, limb_ik, marker_pca
 from .motions import motion, style_walks
@@ -50,7 +50,7 @@ def _fill_gaps(take: Clip, rng: np.random.Generator) -> dict[str, float]:
         gone[start : min(start + length, take.frames - 10), lost] = True
     seen = np.where(gone[..., None], np.nan, truth)[learned:]
     names = tuple(placing.marker for placing in placings)
-    model = train([take.cut(0, learned)], Settings(latents=8, active=200))
+    model = train([take.cut(0, learned)])
     ours = fill(Solver(model, fps=take.fps), Markers(names, take.fps, seen), placings)
     found = {
         "ours": marker_places(ours, placings),

@@ -134,3 +134,11 @@ def test_a_singular_kernel_matrix_still_has_an_inverse_without_nan() -> None:
     found, log_determinant = inverse(np.ones((6, 6)))
     assert np.isfinite(found).all()
     assert np.isfinite(log_determinant)
+
+
+def test_a_matrix_far_from_definite_gives_an_error_and_no_endless_search() -> None:
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse(-np.eye(3))
+    # Two points in one place: singular but for rounding, and still inverted.
+    found, _ = inverse(np.ones((2, 2)))
+    assert np.isfinite(found).all()

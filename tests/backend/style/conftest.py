@@ -23,9 +23,9 @@ def punch() -> Clip:
 
 @pytest.fixture(scope="session")
 def walk_style(walk: Clip) -> StyleModel:
-    return train([walk], Settings(rounds=5))
+    return train([walk], Settings(latents=3, active=100, rounds=5))
 
 
 @pytest.fixture(scope="session")
 def punch_style(punch: Clip) -> StyleModel:
-    return train([punch], Settings(rounds=5))
+    return train([punch], Settings(latents=3, active=100, rounds=5))

@@ -91,3 +91,21 @@ def test_clips_of_two_rigs_make_no_style(walk: Clip) -> None:
         features.fit([walk, other])
     with pytest.raises(UserError, match="at least one clip"):
         features.fit([])
+
+
+def test_clips_of_one_rig_with_two_rest_poses_make_no_style(walk: Clip) -> None:
+    skeleton = walk.skeleton
+    rests = skeleton.rest_rotations.copy()
+    rests[4] = multiply(rests[4], from_axis_angle([0, 1.0, 0], 0.2))
+    rolled = replace(walk, skeleton=replace(skeleton, rest_rotations=rests), label="rolled")
+    with pytest.raises(UserError, match="'rolled'"):
+        features.fit([walk, rolled])
+
+
+def test_bones_in_another_order_give_a_sentence(walk: Clip) -> None:
+    skeleton = walk.skeleton
+    names = list(skeleton.names)
+    one, other = skeleton.index("foot.L"), skeleton.index("foot.R")
+    names[one], names[other] = names[other], names[one]
+    with pytest.raises(UserError, match="another order"):
+        features.fit([walk]).check(replace(skeleton, names=tuple(names)))

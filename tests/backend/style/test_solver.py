@@ -356,3 +356,104 @@ def test_no_handles_whatever_give_nan(walk_style: StyleModel) -> None:
         previous = [solution, *previous][:2]
         assert fine(solution)
         np.testing.assert_allclose(np.linalg.norm(solution.rotations, axis=1), 1.0, atol=1e-6)
+
+
+def test_what_is_no_number_gives_a_sentence_in_the_midst_of_a_drag(
+    walk: Clip, walk_style: StyleModel
+) -> None:
+    nan, level = np.full(3, np.nan), np.array([1.0, 0, 0, 0])
+    camera, ground = Camera(np.array([0, -4.0, 1.0]), level), Solid("plane")
+    handles = [
+        Handle("hand.L", "camera", np.array([0.5, 0.5, 0]), camera=camera),
+        Handle(kind="avoid", solid=ground),
+        Handle("neck", "aim", np.array([0, -3.0, 1.5])),
+    ]
+    solver = Solver(walk_style)
+    solver.solve(handles)
+    for place, wrong in (
+        (0, replace(handles[0], camera=replace(camera, position=nan))),
+        (0, replace(handles[0], camera=replace(camera, tangents=(np.nan, 0.2)))),
+        (0, replace(handles[0], camera=replace(camera, rotation=np.zeros(4)))),
+        (0, replace(handles[0], weight=np.nan)),
+        (0, replace(handles[0], weight=-1.0)),
+        (1, replace(handles[1], solid=replace(ground, position=nan))),
+        (2, replace(handles[2], axis=nan)),
+    ):
+        with pytest.raises(UserError):
+            solver.solve([*handles[:place], wrong, *handles[place + 1 :]])
+    assert fine(solver.solve(handles))
+
+
+def test_poses_that_are_none_give_a_sentence(walk: Clip, walk_style: StyleModel) -> None:
+    solver = Solver(walk_style)
+    pose = from_clip(walk, 3)
+    broken = replace(pose, rotations=np.full_like(pose.rotations, np.nan))
+    with pytest.raises(UserError, match="not numbers"):
+        solver.start(broken)
+    with pytest.raises(UserError, match="not numbers"):
+        solver.solve(ends(walk, 3), [broken])
+    with pytest.raises(UserError, match="other joints"):
+        solver.start(replace(pose, rotations=pose.rotations[:-1]))
+    with pytest.raises(UserError, match="above zero"):
+        Solver(walk_style, fps=float("nan"))
+    assert fine(solver.solve(ends(walk, 3)))
+
+
+def test_a_handle_switched_off_far_away_leaves_the_body_where_it_is(
+    walk: Clip, walk_style: StyleModel
+) -> None:
+    solver = Solver(walk_style)
+    far = [replace(h, target=h.target + [5.0, -3.0, 0]) for h in ends(walk, 8)]
+    before = solver.solve(far)
+    after = solver.solve([far[0], *(replace(h, on=False) for h in far[1:])])
+    assert np.linalg.norm(places(walk, after) - places(walk, before), axis=1).max() < 0.1
+
+
+def test_a_style_blended_out_still_says_how_likely_the_pose_is(
+    walk: Clip, walk_style: StyleModel, punch_style: StyleModel
+) -> None:
+    solver = Solver([walk_style, punch_style])
+    solver.blend([0, 1])
+    handles = ends(walk, 4)
+    solver.solve(handles, fresh=True)
+    # Dragged on, through the walk, while the walk's own style sleeps.
+    for frame in (6, 8, 10, 12):
+        solution = solver.solve(ends(walk, frame))
+    awake = Solver(walk_style)
+    awake.start(solution)
+    best = -awake.problem.styles[0].cost(
+        awake._state.angles, awake._state.matrix[2], awake._state.x[0]
+    )
+    assert solution.likelihoods[0] > best - 25.0
+
+
+def test_a_body_of_one_bone_is_posed(walk: Clip) -> None:
+    skeleton = replace(
+        walk.skeleton,
+        names=("crate",),
+        parents=(-1,),
+        rest_heads=walk.skeleton.rest_heads[:1],
+        rest_tails=walk.skeleton.rest_tails[:1],
+        rest_rotations=walk.skeleton.rest_rotations[:1],
+        mirror=(0,),
+        feet=(),
+    )
+    clip = replace(walk, skeleton=skeleton, rotations=walk.rotations[:, :1])
+    solver = Solver(train([clip], Settings(rounds=2)))
+    target = np.array([1.0, 2.0, 3.0])
+    solution = solver.solve([Handle("crate", target=target, hard=True)])
+    np.testing.assert_allclose(solution.root_position, target, atol=1e-3)
+    assert fine(solver.solve([Handle("crate", "orientation", rotation=walk.rotations[9, 0])]))
+
+
+def test_another_frame_rate_than_the_style_s_poses_the_same_motion(
+    walk: Clip, walk_style: StyleModel
+) -> None:
+    slow = walk.resampled(walk.fps / 2)
+    solver = Solver(walk_style, fps=slow.fps)
+    previous: list[Solution] = []
+    positions, _ = kinematics.pose(slow)
+    for frame in range(slow.frames):
+        solution = solver.solve(ends(slow, frame), previous)
+        previous = [solution, *previous][:2]
+        assert np.linalg.norm(places(walk, solution) - positions[frame], axis=1).mean() < 0.05

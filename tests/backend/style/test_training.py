@@ -190,3 +190,18 @@ def test_a_greedy_active_set_grows_by_the_least_certain_point(walk_style: StyleM
     small = choose(walk_style.points, Kernel(1.0, 100.0, 1.0), 10)
     large = choose(walk_style.points, Kernel(1.0, 100.0, 1.0), 20)
     np.testing.assert_array_equal(large[:10], small)
+
+
+def test_too_many_frames_give_a_sentence(walk: Clip, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "MOST_FRAMES_FULL", 20)
+    with pytest.raises(UserError, match="or the heuristic"):
+        train([walk], replace(QUICK, algorithm="full"))
+    assert prepare([walk], QUICK).y.shape[0] == walk.frames
+
+
+def test_an_error_that_cannot_be_reached_keeps_no_more_poses_than_can_be_posed_with(
+    walk: Clip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "MOST_ACTIVE", 12)
+    model = train([walk], replace(QUICK, error_cm=1e-6))
+    assert len(model.x) == 12
