@@ -3,6 +3,7 @@
 #   make test             lint, types and tests, in Blender 4.2, 4.5 and 5.0
 #   make test-full        the same, and the tests that take long
 #   make bench            how fast it is, beside what Blender offers
+#   make vae-models       learn the model that bench/vae.py measures: half an hour
 #   make package          the extension as a small zip: build/
 #   make package-offline  the same with the backend's wheels for this platform
 
@@ -23,9 +24,9 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup demo test test-full lint types test-backend test-package test-addon bench \
-  package package-offline clean
+  vae-models package package-offline clean
 help:
-	@sed -n '2,7s/^# *//p' Makefile
+	@sed -n '2,8s/^# *//p' Makefile
 
 setup: .venv/backend.stamp $(BLENDERS:%=.venv/blender/%.stamp)
 
@@ -84,6 +85,10 @@ bench: .venv/blender/5.0.stamp .venv/peers.stamp
 	$(PYTHON) -m venv .venv/peers
 	.venv/peers/bin/python -m pip install --quiet --disable-pip-version-check gpy==1.15.0
 	touch $@
+
+# Learned once and kept in build/vae; bench/vae.py lets it walk.
+vae-models: .venv/backend.stamp
+	.venv/bin/python bench/vae.py --train
 
 package: .venv/blender/5.0.stamp
 	.venv/bin/python tools/package.py .venv/blender/5.0

@@ -63,13 +63,13 @@ class MixedLayer(nn.Module):
     def __init__(self, experts: int, inputs: int, outputs: int) -> None:
         super().__init__()
         bound = 1.0 / math.sqrt(inputs)
-        self.weight = nn.Parameter(torch.empty(experts * inputs, outputs).uniform_(-bound, bound))
+        self.weight = nn.Parameter(torch.empty(outputs, experts * inputs).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(experts, outputs).uniform_(-bound, bound))
 
     def forward(self, gates: Tensor, x: Tensor) -> Tensor:
         """`(batch, outputs)` of gates `(batch, experts)` and inputs `(batch, inputs)`."""
         gated = (gates[:, :, None] * x[:, None, :]).flatten(1)
-        return torch.addmm(gates @ self.bias, gated, self.weight)
+        return torch.addmm(gates @ self.bias, gated, self.weight.t())
 
 
 class Decoder(nn.Module):

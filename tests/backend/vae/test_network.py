@@ -15,8 +15,8 @@ SMALL = Shape(pose=15, latents=4, hidden=8, experts=3)
 def per_sample(layer: MixedLayer, gates: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """A layer as §3.2 says it: the experts' weights are blended for each sample."""
     experts = gates.shape[1]
-    weight = layer.weight.view(experts, -1, layer.weight.shape[1])
-    blended = torch.einsum("be,eio->bio", gates, weight)
+    weight = layer.weight.view(len(layer.weight), experts, -1)
+    blended = torch.einsum("be,oei->bio", gates, weight)
     return torch.einsum("bi,bio->bo", x, blended) + gates @ layer.bias
 
 
@@ -49,7 +49,7 @@ def test_every_expert_layer_sees_z(name: str) -> None:
     torch.manual_seed(0)
     decoder = Decoder(SMALL)
     layer = getattr(decoder, name)
-    inputs = layer.weight.shape[0] // SMALL.experts
+    inputs = layer.weight.shape[1] // SMALL.experts
     condition = SMALL.condition if name == "first" else SMALL.hidden
     assert inputs == SMALL.latents + condition
     # Blind to z everywhere but in this layer, the decoder still answers to it.
@@ -58,7 +58,7 @@ def test_every_expert_layer_sees_z(name: str) -> None:
         for other in ("first", "second", "last"):
             if other != name:
                 weight = getattr(decoder, other).weight
-                weight.view(SMALL.experts, -1, weight.shape[1])[:, : SMALL.latents] = 0.0
+                weight.view(len(weight), SMALL.experts, -1)[..., : SMALL.latents] = 0.0
     z = torch.randn(2, SMALL.latents, requires_grad=True)
     (slope,) = torch.autograd.grad(decoder(z, torch.randn(2, SMALL.condition)).sum(), z)
     assert slope.abs().min() > 0
@@ -79,5 +79,5 @@ def test_the_sizes_are_the_papers() -> None:
     assert network.encoder.first.in_features == 3 * 375
     assert network.encoder.heads.out_features == 2 * 32
     assert network.decoder.gate_last.out_features == 6
-    assert network.decoder.first.weight.shape == (6 * (32 + 750), 256)
-    assert network.decoder.last.weight.shape == (6 * (32 + 256), 375)
+    assert network.decoder.first.weight.shape == (256, 6 * (32 + 750))
+    assert network.decoder.last.weight.shape == (375, 6 * (32 + 256))
