@@ -91,7 +91,7 @@ def prepare(clips: Sequence[Clip], frames: int, mirror: bool) -> Data:
         if reason:
             left_out.append(f"{clip.label!r} was left out: {reason}")
         else:
-            good.append(_grounded(fitted))
+            good.append(grounded(fitted))
     if not good:
         raise UserError(f"No clip can be learned from. {left_out[0]}")
     poses = Poses(skeleton)
@@ -127,7 +127,7 @@ def _trouble(clip: Clip) -> str:
     return ""
 
 
-def _grounded(clip: Clip) -> Clip:
+def grounded(clip: Clip) -> Clip:
     """With the ground at zero, which the model has no other way to know, and rigid bones."""
     clip = replace(clip, translations=None)
     if not clip.skeleton.feet:

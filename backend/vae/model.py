@@ -17,8 +17,9 @@ from ..motion.rotations import Array
 from ..motion.skeleton import Skeleton
 from ..runtime import limber_file
 from ..runtime.limber_file import AnyArray
+from .data import grounded
 from .network import Network, Shape
-from .pose import Poses
+from .pose import RATE, Poses
 
 KIND = "vae"
 _WEIGHTS = "network."
@@ -77,7 +78,7 @@ class MotionVae:
         """The condition `(frames, width)` of a clip of one's own that ends in this frame."""
         if not fits(clip.skeleton, self.skeleton):
             raise UserError(difference(clip.skeleton, self.skeleton))
-        poses = self.poses.of(fit(clip, self.skeleton))
+        poses = self.poses.of(grounded(fit(clip, self.skeleton).resampled(RATE)))
         if not 0 <= frame < len(poses):
             raise UserError(
                 f"The clip {clip.label!r} has no frame {frame}; choose one from 0 to "
