@@ -7,6 +7,8 @@ Model        `model.StyleModel.load(path)`, `.save(path)`; `.heldout_cm`, `.labe
 Posing       `solver.Solver(models, skeleton, limits, fps)`; `.start(pose)`, `.blend(parts)`,
              `.solve(handles, previous, fresh=, latents=) -> Solution` with `root_position`,
              `rotations`, `misses`, `unmet`, `sentence(handles)`, `latents`, `likelihoods`.
+             A solve is made of `problem` (unknowns and sum), `descent` and `starts`.
+Poses        `poses.Pose`, `Solution`, `to_clip`, `from_clip`.
 Handles      `handles.Handle`, `Camera`, `Solid`, `Limits`; `to_json`, `from_json`.
 Latent map   `latent_map.LatentMap(model)`: `.picture(size)`, `.lift(places)`, `.drop(x)`.
 Sequences    `trajectories`: jobs "style_trajectories" and "style_markers".
