@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
+from .commands import finish
 
 if TYPE_CHECKING:
     from .job_folder import Status
@@ -172,19 +173,19 @@ def _parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser("clips", help="list the clips in .limber and .bvh files")
     command.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    _finish(command, _clips)
+    finish(command, _clips)
 
     command = commands.add_parser("analyse", help="measure clips and say what is wrong with them")
     command.add_argument("files", nargs="+", type=Path, metavar="FILE")
     command.add_argument("--out", type=Path, metavar="DIR", help="new folder to keep the report in")
     command.add_argument("--ground", type=float, metavar="M", help="height of the ground, metres")
-    _finish(command, _analyse)
+    finish(command, _analyse)
 
     command = commands.add_parser("convert", help="turn .bvh into .limber or back")
     command.add_argument("source", type=Path, metavar="IN")
     command.add_argument("target", type=Path, metavar="OUT")
     command.add_argument("--clip", metavar="LABEL", help="write just this clip")
-    _finish(command, _convert)
+    finish(command, _convert)
 
     from ..style.commands import add_commands
 
@@ -201,7 +202,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_job_commands(commands.add_parser("job", help="run, list, show, cancel or resume jobs"))
 
     command = commands.add_parser("versions", help="tell the versions of Limber and its packages")
-    _finish(command, _versions)
+    finish(command, _versions)
 
     command = commands.add_parser("session", help="serve Blender on stdin and stdout")
     command.set_defaults(run=_session)
@@ -217,24 +218,19 @@ def _add_job_commands(parser: argparse.ArgumentParser) -> None:
         command = commands.add_parser(name, help=help_text)
         command.add_argument("folder", type=Path, metavar="FOLDER")
         command.add_argument("--quiet", action="store_true", help="print no progress")
-        _finish(command, run)
+        finish(command, run)
 
     command = commands.add_parser("list", help="list the jobs in a folder, newest first")
     command.add_argument("root", type=Path, metavar="FOLDER")
-    _finish(command, _job_list)
+    finish(command, _job_list)
 
     command = commands.add_parser("show", help="say how a job stands")
     command.add_argument("folder", type=Path, metavar="FOLDER")
-    _finish(command, _job_show)
+    finish(command, _job_show)
 
     command = commands.add_parser("cancel", help="ask a job to stop, and see that it does")
     command.add_argument("folder", type=Path, metavar="FOLDER")
     command.add_argument(
         "--grace", type=int, default=5, metavar="S", help="seconds it has before it is killed"
     )
-    _finish(command, _job_cancel)
-
-
-def _finish(parser: argparse.ArgumentParser, run: Any) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.set_defaults(run=run)
+    finish(command, _job_cancel)

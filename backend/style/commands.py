@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import UserError
+from ..runtime.commands import Report, Show, finish, given, run_job
 
-if TYPE_CHECKING:
-    from ..runtime.progress import Progress
-
-Show = Callable[[Any, bool, list[str]], None]
 _TRAINING = (
     ("latents", int, "dimensions of the latent space, 2 to 8, or 0 to choose the likeliest"),
     ("active", int, "how many poses to keep"),
@@ -27,9 +22,7 @@ _TRAINING = (
 _UNITS = ("m", "cm", "mm", "in")
 
 
-def add_commands(
-    parser: argparse.ArgumentParser, show: Show, report: Callable[[Progress], None]
-) -> None:
+def add_commands(parser: argparse.ArgumentParser, show: Show, report: Report) -> None:
     """Adds the commands below `style`."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -39,23 +32,23 @@ def add_commands(
     for name, kind, text in _TRAINING:
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text)
     command.add_argument("--seed", type=int, default=0)
-    _finish(command, lambda options: _train(options, show, report))
+    finish(command, lambda options: _train(options, show, report))
 
     command = commands.add_parser("show", help="say what a style has learned")
     command.add_argument("style", type=Path, metavar="STYLE.limber")
-    _finish(command, lambda options: _show_style(options, show))
+    finish(command, lambda options: _show_style(options, show))
 
     command = commands.add_parser("pose", help="one pose from handles in a JSON file")
     command.add_argument("styles", nargs="+", type=Path, metavar="STYLE.limber")
     command.add_argument("--handles", type=Path, required=True, metavar="HANDLES.json")
     command.add_argument("--blend", type=float, nargs="+", metavar="PART")
     command.add_argument("--out", type=Path, metavar="CLIP.limber", help="a clip of one frame")
-    _finish(command, lambda options: _pose(options, show))
+    finish(command, lambda options: _pose(options, show))
 
     command = commands.add_parser("trajectories", help="a motion from handles that move")
     command.add_argument("settings", type=Path, metavar="SETTINGS.json")
     command.add_argument("--out", type=Path, required=True, metavar="CLIP.limber")
-    _finish(command, lambda options: _trajectories(options, show, report))
+    finish(command, lambda options: _trajectories(options, show, report))
 
     command = commands.add_parser("markers", help="a body from marker tracks with gaps")
     command.add_argument("style", type=Path, metavar="STYLE.limber")
@@ -67,59 +60,27 @@ def add_commands(
     command.add_argument("--fps", type=float, default=0.0)
     command.add_argument("--frame", type=int, default=-1, help="where all markers are seen")
     command.add_argument("--learn", action="store_true", help="learn from the take's good frames")
-    _finish(command, lambda options: _markers(options, show, report))
+    finish(command, lambda options: _markers(options, show, report))
 
     command = commands.add_parser("map", help="the latent map as a picture")
     command.add_argument("style", type=Path, metavar="STYLE.limber")
     command.add_argument("--out", type=Path, required=True, metavar="MAP.pgm")
     command.add_argument("--size", type=int, default=256)
-    _finish(command, lambda options: _map(options, show))
+    finish(command, lambda options: _map(options, show))
 
 
-def _finish(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.set_defaults(run=run)
-
-
-def _train(options: argparse.Namespace, show: Show, report: Callable[[Progress], None]) -> int:
+def _train(options: argparse.Namespace, show: Show, report: Report) -> int:
     from ..runtime import clip_files
 
     clips = clip_files.load_all(options.files)
-    given = {name: getattr(options, name) for name, *_ in _TRAINING}
-    settings = {name: value for name, value in given.items() if value is not None}
-    found = _run("train_style", settings, options, report, clips, options.seed)
+    settings = given(options, (name for name, *_ in _TRAINING))
+    found = run_job("train_style", settings, options.out, report, clips, seed=options.seed)
     error = found["heldout_cm"]
     told = (
         "too few frames to hold any out" if error is None else f"{error:.1f} cm off on new frames"
     )
     show(found, options.json, [f"{options.out}: {found['frames']} frames, {told}"])
     return 0
-
-
-def _run(
-    kind: str,
-    settings: dict[str, Any],
-    options: argparse.Namespace,
-    report: Callable[[Progress], None],
-    clips: Any = (),
-    seed: int = 0,
-) -> dict[str, Any]:
-    """Runs a job in a folder of its own, takes its result and gives back its report."""
-    from ..runtime import job_folder, jobs
-    from ..runtime.files import plain_errors
-
-    with tempfile.TemporaryDirectory() as temporary:
-        spec = job_folder.Spec(kind, settings, seed=seed)
-        folder = job_folder.create_at(Path(temporary) / "job", spec, clips)
-        status = jobs.run(folder, report)
-        if status.state != "done":
-            raise UserError(status.sentence)
-        with plain_errors(options.out, "written"):
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_bytes((folder / "result.limber").read_bytes())
-        path = folder / "report.json"
-        found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        return found
 
 
 def _show_style(options: argparse.Namespace, show: Show) -> int:
@@ -168,17 +129,15 @@ def _pose(options: argparse.Namespace, show: Show) -> int:
     return 0
 
 
-def _trajectories(
-    options: argparse.Namespace, show: Show, report: Callable[[Progress], None]
-) -> int:
+def _trajectories(options: argparse.Namespace, show: Show, report: Report) -> int:
     settings = _read(options.settings)
     if not isinstance(settings, dict):
         raise UserError(f"{options.settings.name} holds no settings of a trajectory.")
-    _run("style_trajectories", settings, options, report)
+    run_job("style_trajectories", settings, options.out, report)
     return _told(options, show)
 
 
-def _markers(options: argparse.Namespace, show: Show, report: Callable[[Progress], None]) -> int:
+def _markers(options: argparse.Namespace, show: Show, report: Report) -> int:
     settings = {
         "style": str(options.style.absolute()),
         "file": str(options.file.absolute()),
@@ -189,7 +148,7 @@ def _markers(options: argparse.Namespace, show: Show, report: Callable[[Progress
         "fps": options.fps,
         "learn": options.learn,
     }
-    _run("style_markers", settings, options, report)
+    run_job("style_markers", settings, options.out, report)
     return _told(options, show)
 
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
+from ..runtime.commands import Report, Show, finish, given, run_job
 
 if TYPE_CHECKING:
     from ..motion.rotations import Array
-    from ..runtime.progress import Progress
     from .model import MotionVae
 
-Show = Callable[[Any, bool, list[str]], None]
 _TRAINING = (
     ("epochs", int, "how long to learn; 180"),
     ("frames", int, "poses before, on which the next is conditioned: 1 or 2"),
@@ -29,9 +25,7 @@ _TRAINING = (
 )
 
 
-def add_commands(
-    parser: argparse.ArgumentParser, show: Show, report: Callable[[Progress], None]
-) -> None:
+def add_commands(parser: argparse.ArgumentParser, show: Show, report: Report) -> None:
     """Adds the commands below `vae`."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -42,11 +36,11 @@ def add_commands(
         command.add_argument(f"--{name}", type=kind, help=text)
     command.add_argument("--no-mirror", action="store_true", help="learn from the clips alone")
     command.add_argument("--seed", type=int, default=0)
-    _finish(command, lambda options: _train(options, show, report))
+    finish(command, lambda options: _train(options, show, report))
 
     command = commands.add_parser("show", help="say what a model has learned")
     command.add_argument("model", type=Path, metavar="MODEL.limber")
-    _finish(command, lambda options: _show_model(options, show))
+    finish(command, lambda options: _show_model(options, show))
 
     command = commands.add_parser("walk", help="random walks, or a walk to a target")
     command.add_argument("model", type=Path, metavar="MODEL.limber")
@@ -58,34 +52,25 @@ def add_commands(
     command.add_argument("--frame", type=int, help="the frame of that clip, counted from 0")
     command.add_argument("--target", type=float, nargs=2, metavar=("X", "Y"), help="where to go")
     command.add_argument("--seed", type=int, default=0)
-    _finish(command, lambda options: _walk(options, show))
+    finish(command, lambda options: _walk(options, show))
 
 
-def _finish(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.set_defaults(run=run)
-
-
-def _train(options: argparse.Namespace, show: Show, report: Callable[[Progress], None]) -> int:
-    from ..runtime import clip_files, job_folder, jobs
-    from ..runtime.files import plain_errors
+def _train(options: argparse.Namespace, show: Show, report: Report) -> int:
+    from ..runtime import clip_files
 
     clips = clip_files.load_all(options.files)
-    given = {name: getattr(options, name) for name, *_ in _TRAINING}
-    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    settings = given(options, (name for name, *_ in _TRAINING))
     if options.no_mirror:
         settings["mirror"] = False
-    with tempfile.TemporaryDirectory() as temporary:
-        spec = job_folder.Spec("train_vae", settings, seed=options.seed)
-        folder = job_folder.create_at(Path(temporary) / "job", spec, clips)
-        status = jobs.run(folder, report)
-        result = folder / "result.limber"
-        if status.state not in ("done", "cancelled") or not result.exists():
-            raise UserError(status.sentence)
-        with plain_errors(options.out, "written"):
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_bytes(result.read_bytes())
-        found = json.loads((folder / "report.json").read_text("utf-8"))
+    found = run_job(
+        "train_vae",
+        settings,
+        options.out,
+        report,
+        clips,
+        seed=options.seed,
+        stopped_is_fine=True,
+    )
     show(found, options.json, [f"{options.out}: {_summary(found)}", *_remarks(found)])
     return 0
 
