@@ -85,10 +85,10 @@ def learn(epochs: int) -> None:
         spec = job_folder.Spec("train_vae", SETTINGS | {"epochs": epochs}, label="locomotion")
         job_folder.create_at(JOB, spec, locomotion())
     status = jobs.run(JOB, _report())
-    print(status.sentence)
-    if status.state == "done":
-        shutil.copy(JOB / "result.limber", MODEL)
-        shutil.rmtree(JOB)
+    if status.state != "done":
+        sys.exit(f"{status.sentence} make vae-models goes on from there.")
+    shutil.copy(JOB / "result.limber", MODEL)
+    shutil.rmtree(JOB)
     print(f"locomotion: {duration(time.perf_counter() - began)}")
 
 
