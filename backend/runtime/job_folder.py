@@ -180,7 +180,7 @@ def enforce_cancel(folder: Path, grace: float = GRACE) -> None:
 def prepare_start(folder: Path) -> None:
     """Takes back an earlier cancel and notes that a process is about to run the job."""
     read_spec(folder)
-    if running_process(folder) is not None:
+    if _at_work(folder):
         raise UserError("This job is running already; wait for it or cancel it.")
     if Watch(folder).poll().state == "done":
         raise UserError("This job is done already; see its report.")
@@ -192,12 +192,18 @@ def prepare_start(folder: Path) -> None:
 def remove(folder: Path) -> None:
     """Deletes a job that no process works on."""
     read_spec(folder)
-    if running_process(folder) is not None:
+    if _at_work(folder):
         raise UserError("This job is still running; cancel it before you remove it.")
     with plain_errors(folder, "removed"):
         # Renamed first, so that a kill leaves no half of a job in the list.
         aside = folder.replace(folder.with_name(f"{_ASIDE}{secrets.token_hex(6)}"))
         shutil.rmtree(aside)
+
+
+def _at_work(folder: Path) -> bool:
+    """Whether a process holds the job; one that has written its end lets go of it any moment."""
+    ended = ("done", "failed", "cancelled")
+    return running_process(folder) is not None and Watch(folder).poll().state not in ended
 
 
 class Watch:

@@ -141,6 +141,15 @@ def test_errors_bugs_and_lack_of_memory_end_in_a_sentence(tmp_path: Path) -> Non
         jobs.run(tmp_path)
 
 
+def test_a_job_that_has_just_ended_can_be_resumed_or_removed_at_once(tmp_path: Path) -> None:
+    folder = jobs.run(new(tmp_path, "refused")).folder
+    with lock.hold(folder / "lock"):  # as its process does until it is gone
+        job_folder.prepare_start(folder)
+        job_folder.set_state(folder, "failed")
+        job_folder.remove(folder)
+    assert not folder.exists()
+
+
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     folder = new(tmp_path)
     with lock.hold(folder / "lock"):
