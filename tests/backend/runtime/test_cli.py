@@ -155,8 +155,10 @@ def test_job_resume_takes_back_a_cancel(run, tmp_path: Path) -> None:
     code, _, err = run("job", "run", folder)
     assert code == 1 and err.startswith("Cancelled; press Resume")
     assert run("job", "resume", "--quiet", folder) == (0, "", "")
-    with lock.hold(folder / "lock"):
-        code, _, err = run("job", "resume", folder)
+    assert "done already" in run("job", "resume", folder)[2]
+    other = job_folder.create(tmp_path, Spec("walk"))
+    with lock.hold(other / "lock"):
+        code, _, err = run("job", "resume", other)
     assert code == 1 and "running already" in err
 
 
