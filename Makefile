@@ -3,7 +3,7 @@
 #   make test             lint, types and tests, in Blender 4.2, 4.5 and 5.0
 #   make test-full        the same, and the tests that take long
 #   make bench            how fast it is, beside what Blender offers
-#   make vae-models       learn the model that bench/vae.py measures: half an hour
+#   make vae-models       learn the model that bench/vae.py measures: takes long
 #   make package          the extension as a small zip: build/
 #   make package-offline  the same with the backend's wheels for this platform
 
