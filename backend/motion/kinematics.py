@@ -36,6 +36,16 @@ def forward(
     return positions, turns
 
 
+def placed(skeleton: Skeleton, root_positions: Array, turns: Array) -> Array:
+    """World positions `(frames, joints, 3)` of rigid bones with world rotations `turns`."""
+    parents = np.asarray(skeleton.parents)
+    positions = rotate(turns[:, np.maximum(parents, 0)], skeleton.offsets)
+    positions[:, 0] = root_positions
+    for level in skeleton.levels:
+        positions[:, level] += positions[:, parents[level]]
+    return positions
+
+
 def pose(clip: Clip) -> tuple[Array, Array]:
     """`forward` of a whole clip."""
     return forward(clip.skeleton, clip.root_positions, clip.rotations, clip.translations)
@@ -53,13 +63,23 @@ def local(skeleton: Skeleton, positions: Array, turns: Array) -> tuple[Array, Ar
     Translations are None where every joint keeps its place at rest to within `RIGID_WITHIN`.
     """
     parents = np.maximum(skeleton.parents, 0)
-    above = turns[:, parents].copy()
-    above[:, 0] = np.array([1.0, 0.0, 0.0, 0.0])
-    rotations = normalize(
-        multiply(conjugate(skeleton.local_rests), multiply(conjugate(above), turns))
-    )
+    above = _above(skeleton, turns)
+    rotations = local_rotations(skeleton, turns)
     apart = rotate(conjugate(above), positions - positions[:, parents])
     moved = rotate(conjugate(skeleton.local_rests), apart - skeleton.offsets)
     moved[:, 0] = 0.0
     rigid = np.abs(moved).max(initial=0.0) < RIGID_WITHIN
     return rotations, None if rigid else moved
+
+
+def local_rotations(skeleton: Skeleton, turns: Array) -> Array:
+    """Local rotations `(frames, joints, 4)` of world rotations."""
+    above = conjugate(_above(skeleton, turns))
+    return normalize(multiply(conjugate(skeleton.local_rests), multiply(above, turns)))
+
+
+def _above(skeleton: Skeleton, turns: Array) -> Array:
+    """World rotations of what carries each joint; nothing carries the first."""
+    above = turns[:, np.maximum(skeleton.parents, 0)].copy()
+    above[:, 0] = np.array([1.0, 0.0, 0.0, 0.0])
+    return above

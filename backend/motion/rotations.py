@@ -42,7 +42,7 @@ def normalize(q: ArrayLike, nothing: Array = IDENTITY, out: Array | None = None)
     `out` takes the result, and may be `q` itself.
     """
     q = np.asarray(q, dtype=np.float64)
-    length = np.sqrt(np.einsum("...i,...i->...", q, q))[..., None]
+    length = lengths(q)[..., None]
     short = ~(length > _TINY)
     if not short.any():
         return np.divide(q, length, out=out)
@@ -89,29 +89,23 @@ def from_matrix(m: Array) -> Array:
     A matrix that mirrors counts as a negative scale of all axes, as in Blender. Of the four ways to
     divide, the one with the largest divisor is used for each matrix.
     """
-    m = m / np.maximum(np.linalg.norm(m, axis=-2, keepdims=True), _TINY)
-    volume = np.einsum("...i,...i->...", m[..., 0], np.cross(m[..., 1], m[..., 2]))
-    m = np.where(volume[..., None, None] < 0.0, -m, m)
+    m = m / np.maximum(np.sqrt(np.einsum("...ij,...ij->...j", m, m)), _TINY)[..., None, :]
+    volume = np.einsum("...i,...i->...", m[..., 0], cross(m[..., 1], m[..., 2]))
+    if (volume < 0.0).any():
+        m = np.where(volume[..., None, None] < 0.0, -m, m)
     xx, yy, zz = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
-    squares = np.stack(
-        [1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz], axis=-1
-    )
-    wx = m[..., 2, 1] - m[..., 1, 2]
-    wy = m[..., 0, 2] - m[..., 2, 0]
-    wz = m[..., 1, 0] - m[..., 0, 1]
-    xy = m[..., 1, 0] + m[..., 0, 1]
-    xz = m[..., 0, 2] + m[..., 2, 0]
-    yz = m[..., 2, 1] + m[..., 1, 2]
-    rows = np.stack(
-        [
-            np.stack([squares[..., 0], wx, wy, wz], axis=-1),
-            np.stack([wx, squares[..., 1], xy, xz], axis=-1),
-            np.stack([wy, xy, squares[..., 2], yz], axis=-1),
-            np.stack([wz, xz, yz, squares[..., 3]], axis=-1),
-        ],
-        axis=-2,
-    )
-    best = np.argmax(squares, axis=-1)[..., None, None]
+    rows = np.empty((*m.shape[:-2], 4, 4))
+    rows[..., 0, 0] = 1 + xx + yy + zz
+    rows[..., 1, 1] = 1 + xx - yy - zz
+    rows[..., 2, 2] = 1 - xx + yy - zz
+    rows[..., 3, 3] = 1 - xx - yy + zz
+    rows[..., 0, 1] = rows[..., 1, 0] = m[..., 2, 1] - m[..., 1, 2]
+    rows[..., 0, 2] = rows[..., 2, 0] = m[..., 0, 2] - m[..., 2, 0]
+    rows[..., 0, 3] = rows[..., 3, 0] = m[..., 1, 0] - m[..., 0, 1]
+    rows[..., 1, 2] = rows[..., 2, 1] = m[..., 1, 0] + m[..., 0, 1]
+    rows[..., 1, 3] = rows[..., 3, 1] = m[..., 0, 2] + m[..., 2, 0]
+    rows[..., 2, 3] = rows[..., 3, 2] = m[..., 2, 1] + m[..., 1, 2]
+    best = np.argmax(np.einsum("...ii->...i", rows), axis=-1)[..., None, None]
     return normalize(np.take_along_axis(rows, best, axis=-2)[..., 0, :])
 
 
@@ -155,10 +149,29 @@ def between(a: ArrayLike, b: ArrayLike) -> Array:
     """The shortest turns that take direction `a` to direction `b`, both `(..., 3)`."""
     start, end = np.broadcast_arrays(_unit(a), _unit(b))
     dot = np.einsum("...i,...i->...", start, end)[..., None]
+    plain = np.concatenate([1.0 + dot, cross(start, end)], axis=-1)
+    opposite = dot < -1.0 + 1e-14
+    if not opposite.any():
+        return normalize(plain)
     away = np.where(np.abs(start[..., :1]) < 0.9, np.array([1.0, 0, 0]), np.array([0, 1.0, 0]))
-    half_turn = np.concatenate([np.zeros_like(dot), np.cross(start, away)], axis=-1)
-    plain = np.concatenate([1.0 + dot, np.cross(start, end)], axis=-1)
-    return normalize(np.where(dot < -1.0 + 1e-14, half_turn, plain))
+    half_turn = np.concatenate([np.zeros_like(dot), cross(start, away)], axis=-1)
+    return normalize(np.where(opposite, half_turn, plain))
+
+
+def cross(a: Array, b: Array) -> Array:
+    """The cross product `(..., 3)`; numpy's own takes ten times as long for a few vectors."""
+    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
+    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    out[..., 0] = ay * bz - az * by
+    out[..., 1] = az * bx - ax * bz
+    out[..., 2] = ax * by - ay * bx
+    return out
+
+
+def lengths(v: Array) -> Array:
+    """Of vectors `(..., n)`; numpy's own norm takes three times as long for a few vectors."""
+    return np.asarray(np.sqrt(np.einsum("...i,...i->...", v, v)))
 
 
 def angle_between(a: Array, b: Array) -> Array:
@@ -301,7 +314,7 @@ def to_channel(q: Array, mode: str) -> Array:
 
 def _unit(v: ArrayLike) -> Array:
     vector = np.asarray(v, dtype=np.float64)
-    return vector / np.maximum(np.linalg.norm(vector, axis=-1, keepdims=True), _TINY)
+    return vector / np.maximum(lengths(vector), _TINY)[..., None]
 
 
 def _nearest_turn(angle: Array, near: Array) -> Array:

@@ -31,6 +31,8 @@ from .versions import FOLDER
 OLDEST = (3, 11)
 """The first Python version that the backend runs on."""
 REQUIREMENTS = Path(__file__).parents[1] / "requirements.txt"
+_MODULES = {"mujoco-core": "mujoco"}
+"""What packages are imported as, where that is not their name."""
 MODULE = "backend.runtime.check"
 """This file's name for a Python started in the extension's folder; in Blender it has another."""
 PROBE_SECONDS = 30
@@ -127,7 +129,8 @@ def inspect(requirements: Path = REQUIREMENTS) -> Report:
     for requirement in required(requirements):
         try:
             version = importlib.metadata.version(requirement.name)
-            importlib.import_module(requirement.name.replace("-", "_"))
+            plain = requirement.name.replace("-", "_")
+            importlib.import_module(_MODULES.get(requirement.name, plain))
         except importlib.metadata.PackageNotFoundError:
             missing.append(requirement.text)
         except Exception as error:  # whatever a broken package raises, it cannot be used

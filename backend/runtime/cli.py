@@ -199,6 +199,12 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser("vae", help="learn motion from minutes of it, and walk"), _show, _report
     )
 
+    from ..physics.commands import add_commands as add_physics_commands
+
+    add_physics_commands(
+        commands.add_parser("physics", help="bodies that obey physics"), _show, _report
+    )
+
     _add_job_commands(commands.add_parser("job", help="run, list, show, cancel or resume jobs"))
 
     command = commands.add_parser("versions", help="tell the versions of Limber and its packages")

@@ -42,6 +42,7 @@ def run_job(
     *,
     seed: int = 0,
     stopped_is_fine: bool = False,
+    name: str = "result.limber",
 ) -> dict[str, Any]:
     """Runs a job in a folder of its own, takes its result to `out` and gives back its report.
 
@@ -55,7 +56,7 @@ def run_job(
         spec = job_folder.Spec(kind, settings, seed=seed)
         folder = job_folder.create_at(Path(temporary) / "job", spec, clips)
         status = jobs.run(folder, report)
-        result = folder / "result.limber"
+        result = folder / name
         if status.state not in ends or not result.exists():
             raise UserError(status.sentence)
         with plain_errors(out, "written"):

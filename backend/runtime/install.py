@@ -46,7 +46,14 @@ INSTALL_SECONDS_PER_MB = 0.1
 """How long a megabyte of wheel takes to unpack, for the time left while still downloading."""
 UNPACKED = 3.5
 """How much larger a package is than its wheel, until the wheel itself can be asked."""
-USUAL_MB = {"torch": 190.0, "pybullet": 100.0, "scipy": 36.0, "numpy": 17.0, "triton": 190.0}
+USUAL_MB = {
+    "torch": 190.0,
+    "pybullet": 100.0,
+    "scipy": 36.0,
+    "numpy": 17.0,
+    "mujoco-core": 10.0,
+    "triton": 190.0,
+}
 """Wheel sizes for the progress bar, until pip names the true ones."""
 USUAL_CUDA_MB = 220.0
 DOWNLOAD_SHARE = 0.75

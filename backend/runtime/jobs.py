@@ -28,10 +28,18 @@ from .progress import Cancelled, Progress, TimeLeft
 
 KINDS = {
     "analyse": ".analyse:analyse",
+    "clean_feet": ".vae.walking:clean_feet",
+    "learn_graph": ".physics.learning:learn_graph",
+    "learn_skill": ".physics.learning:learn_skill",
+    "make_physical": ".physics.make_physical:make_physical",
+    "simulate_graph": ".physics.simulating:simulate_graph",
     "style_markers": ".style.markers:style_markers",
     "style_trajectories": ".style.trajectories:style_trajectories",
     "train_style": ".style.training:train_style",
+    "train_policy": ".vae.policy_training:train_policy",
     "train_vae": ".vae.training:train_vae",
+    "vae_figure": ".vae.figures:vae_figure",
+    "vae_walk": ".vae.walking:vae_walk",
 }
 """What can be run: functions `(Job) -> None`, imported when a job of their kind begins."""
 
@@ -157,9 +165,12 @@ def _run(job: Job) -> None:
     finally:
         # Gives back the room that a full disk still has for the state.
         (job.folder / "reserve").unlink(missing_ok=True)
-        job_folder.set_state(job.folder, state, sentence)
-    if bug:
-        job.log(bug)
+        try:
+            # Before the state: who reads that it failed may open the log at once.
+            if bug:
+                job.log(bug)
+        finally:
+            job_folder.set_state(job.folder, state, sentence)
     if state == "done":
         (job.folder / "checkpoint.limber").unlink(missing_ok=True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2]
 """The extension's own folder, from which `python -m backend` runs."""
-_PACKAGES = ("numpy", "scipy", "torch", "safetensors", "pybullet", "ray")
+_PACKAGES = ("numpy", "scipy", "torch", "safetensors", "mujoco-core", "pybullet", "ray")
 
 
 @cache

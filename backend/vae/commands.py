@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..runtime.commands import Report, Show, finish, given, run_job
+from . import task_commands
 
 if TYPE_CHECKING:
     from ..motion.rotations import Array
@@ -34,6 +35,12 @@ def add_commands(parser: argparse.ArgumentParser, show: Show, report: Report) ->
     command.add_argument("--out", type=Path, required=True, metavar="MODEL.limber")
     for name, kind, text in _TRAINING:
         command.add_argument(f"--{name}", type=kind, help=text)
+    command.add_argument(
+        "--type",
+        action="append",
+        metavar="LABEL=NAME",
+        help="motion type of a clip, to switch between types later; can be repeated",
+    )
     command.add_argument("--no-mirror", action="store_true", help="learn from the clips alone")
     command.add_argument("--seed", type=int, default=0)
     finish(command, lambda options: _train(options, show, report))
@@ -54,12 +61,29 @@ def add_commands(parser: argparse.ArgumentParser, show: Show, report: Report) ->
     command.add_argument("--seed", type=int, default=0)
     finish(command, lambda options: _walk(options, show))
 
+    command = commands.add_parser("figure", help="a picture of what was learned")
+    command.add_argument("model", type=Path, metavar="MODEL.limber")
+    command.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="clips under the walks"
+    )
+    command.add_argument("--out", type=Path, required=True, metavar="FIGURE.png")
+    command.add_argument("--figure", choices=("value", "walks", "experts"), default="walks")
+    command.add_argument("--policy", type=Path, help="the Target policy whose values to paint")
+    command.add_argument("--clip", metavar="LABEL", help="the learned clip to start from")
+    command.add_argument("--frame", type=int, help="the frame of that clip, counted from 0")
+    command.add_argument("--seed", type=int, default=0)
+    finish(command, lambda options: _figure(options, show, report))
+
+    task_commands.add_commands(commands, show, report)
+
 
 def _train(options: argparse.Namespace, show: Show, report: Report) -> int:
     from ..runtime import clip_files
 
     clips = clip_files.load_all(options.files)
     settings = given(options, (name for name, *_ in _TRAINING))
+    if options.type:
+        settings["types"] = types_of(options.type)
     if options.no_mirror:
         settings["mirror"] = False
     found = run_job(
@@ -75,6 +99,15 @@ def _train(options: argparse.Namespace, show: Show, report: Report) -> int:
     return 0
 
 
+def types_of(given: list[str]) -> dict[str, str]:
+    """Motion types by label, of LABEL=NAME."""
+    pairs = [text.rpartition("=") for text in given]
+    for label, _, name in pairs:
+        if not label or not name:
+            raise UserError("Give motion types as LABEL=NAME, such as --type kick_01=kick.")
+    return {label: name for label, _, name in pairs}
+
+
 def _show_model(options: argparse.Namespace, show: Show) -> int:
     from .model import MotionVae
 
@@ -83,6 +116,7 @@ def _show_model(options: argparse.Namespace, show: Show) -> int:
         **model.figures,
         "joints": len(model.skeleton),
         "labels": list(dict.fromkeys(model.start_labels)),
+        "types": list(model.types),
         "frames": model.shape.frames,
         "latents": model.shape.latents,
         "experts": model.shape.experts,
@@ -101,15 +135,16 @@ def _walk(options: argparse.Namespace, show: Show) -> int:
     if not 1 <= options.count <= 1000:
         raise UserError("Choose 1 to 1000 characters.")
     model = MotionVae.load(options.model)
-    start = _start(options, model)
+    start, kind = _start(options, model)
     rng = np.random.default_rng(options.seed)
     if options.target is None:
         starts = np.repeat(start[None], options.count, axis=0)
-        walks = list(random_walk(model, starts, options.frames, rng))
+        walks = list(random_walk(model, starts, options.frames, rng, [kind] * options.count))
     else:
         goal = towards(tuple(options.target))
         walks = [
-            controlled_walk(model, start, options.frames, goal, rng) for _ in range(options.count)
+            controlled_walk(model, start, options.frames, goal, rng, kind=kind)
+            for _ in range(options.count)
         ]
     clips = [model.poses.clip(walk, label=f"Walk {n + 1}") for n, walk in enumerate(walks)]
     clip_files.save_any(options.out, clips)
@@ -119,13 +154,32 @@ def _walk(options: argparse.Namespace, show: Show) -> int:
     return 0
 
 
-def _start(options: argparse.Namespace, model: MotionVae) -> Array:
+def _figure(options: argparse.Namespace, show: Show, report: Report) -> int:
+    from ..runtime import clip_files
+
+    clips = clip_files.load_all(options.files) if options.files else []
+    settings = {
+        "model": str(options.model.resolve()),
+        "policy": str(options.policy.resolve()) if options.policy else "",
+        "figure": options.figure,
+        "start": {"label": options.clip, "frame": options.frame},
+    }
+    found = run_job(
+        "vae_figure", settings, options.out, report, clips, seed=options.seed, name="figure.png"
+    )
+    show(found, options.json, [f"{options.out}: {found['width']} by {found['height']} pixels"])
+    return 0
+
+
+def _start(options: argparse.Namespace, model: MotionVae) -> tuple[Array, int]:
+    """The poses to start from, and their motion type."""
     from ..runtime import clip_files
 
     if options.start is None:
-        return model.start(options.clip, options.frame)
+        row = model.start(options.clip, options.frame)
+        return model.starts[row], model.kinds([row])[0]
     clip = clip_files.called(clip_files.load_any(options.start), options.clip)[0]
-    return model.start_at(clip, options.frame or 0)
+    return model.start_at(clip, options.frame or 0), 0
 
 
 def _summary(found: dict[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -46,14 +46,21 @@ class Data:
     """Rows before the mirrored ones."""
     left_out: tuple[str, ...]
     """A sentence for each clip that was left out."""
+    types: tuple[str, ...] = ()
+    """Names of the motion types; none where there is one alone."""
+    row_types: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """`(N,)` the type of each row, where there are types."""
 
     @property
     def seconds(self) -> float:
         """How long the clips are, without mirrored ones."""
         return self.own / RATE
 
-    def starts(self, frames: int) -> tuple[Array, tuple[str, ...], tuple[int, ...]]:
-        """Poses `(starts, frames, width)` to walk from, spread over all clips; whence they are."""
+    def starts(
+        self, frames: int
+    ) -> tuple[Array, tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+        """Poses `(starts, frames, width)` to walk from, spread over all clips; the clip, the frame
+        and the type of each."""
         ends = np.concatenate(
             [
                 np.arange(start + 1 + frames - 1, stop)
@@ -67,11 +74,17 @@ class Data:
             self.rows[rows] * self.spread + self.mean,
             tuple(self.labels[n] for n in whence),
             tuple(int(row - self.clips_at[n]) for row, n in zip(chosen, whence)),
+            tuple(int(kind) for kind in self.row_types[chosen]),
         )
 
 
-def prepare(clips: Sequence[Clip], frames: int, mirror: bool) -> Data:
-    """Poses of the clips, for a condition of so many frames; what is no good is left out."""
+def prepare(
+    clips: Sequence[Clip], frames: int, mirror: bool, types: Mapping[str, str] | None = None
+) -> Data:
+    """Poses of the clips, for a condition of so many frames; what is no good is left out.
+
+    `types` gives motion types by the clips' labels; clips that it does not name have the type "".
+    """
     if not clips:
         raise UserError("There are no clips to learn from; choose some in the clip list.")
     skeleton = clips[0].skeleton
@@ -100,6 +113,9 @@ def prepare(clips: Sequence[Clip], frames: int, mirror: bool) -> Data:
     both = list(own)
     if mirror and any(other != joint for joint, other in enumerate(skeleton.mirror)):
         both += [poses.of(mirror_clip(clip)) for clip in good]
+    names = _type_names(clips, good, types or {})
+    kinds = [names.index((types or {}).get(clip.label, "")) if names else 0 for clip in good]
+    lengths = [len(part) for part in both]
     rows = np.concatenate(both)
     mean, spread = rows.mean(axis=0), _spread(rows, poses)
     ends = np.cumsum([0, *(len(part) for part in both)])
@@ -115,7 +131,20 @@ def prepare(clips: Sequence[Clip], frames: int, mirror: bool) -> Data:
         clips_at=tuple(int(n) for n in ends[: len(good)]),
         own=int(ends[len(good)]),
         left_out=tuple(left_out),
+        types=names,
+        row_types=np.repeat(kinds * (len(both) // len(own)), lengths),
     )
+
+
+def _type_names(
+    clips: Sequence[Clip], good: Sequence[Clip], types: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The types that clips have, in the order of the clips; none where all have one."""
+    unknown = set(types) - {clip.label for clip in clips}
+    if unknown:
+        raise UserError(f"There is no clip {min(unknown)!r} to give a motion type to.")
+    names = tuple(dict.fromkeys(types.get(clip.label, "") for clip in good))
+    return names if len(names) > 1 else ()
 
 
 def _trouble(clip: Clip) -> str:

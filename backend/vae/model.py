@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from ..errors import UserError
 from ..motion.clip import Clip
@@ -45,6 +47,10 @@ class MotionVae:
     """The frame of each start in its clip, counted from 0 at 30 frames per second."""
     figures: dict[str, Any] = field(default_factory=dict)
     """What training measured, for panels and reports."""
+    types: tuple[str, ...] = ()
+    """Names of the motion types that it tells apart; none where there is one alone."""
+    start_types: tuple[int, ...] = ()
+    """The type of each start."""
 
     @property
     def skeleton(self) -> Skeleton:
@@ -60,19 +66,39 @@ class MotionVae:
         """Poses `(…, width)` by z-score."""
         return torch.from_numpy(((poses - self.mean) / self.spread).astype(np.float32))
 
+    def conditions(self, starts: Array, kinds: Sequence[int] | None = None) -> Tensor:
+        """Conditions `(characters, condition)` of poses `(characters, frames, width)`; `kinds` are
+        their types, the first one if left out."""
+        poses = self.to_network(starts).flatten(1)
+        if not self.types:
+            return poses
+        rows = torch.zeros(len(starts), dtype=torch.int64) if kinds is None else torch.tensor(kinds)
+        return torch.cat([poses, one_hot(rows, len(self.types)).float()], dim=1)
+
+    def type_row(self, name: str) -> int:
+        """The place of a motion type; a `UserError` for one that it does not know."""
+        if name not in self.types:
+            known = ", ".join(repr(each) for each in self.types) or "none"
+            raise UserError(f"The model knows no motion type {name!r}; it knows {known}.")
+        return self.types.index(name)
+
     def from_network(self, scores: Tensor) -> Array:
         """Poses `(…, width)` of z-scores."""
         return np.asarray(scores.numpy().astype(np.float64) * self.spread + self.mean)
 
-    def start(self, label: str | None = None, frame: int | None = None) -> Array:
-        """The condition `(frames, width)` kept nearest to that frame of that clip, or the first."""
+    def start(self, label: str | None = None, frame: int | None = None) -> int:
+        """The row of `starts` nearest to that frame of that clip, or the first."""
         rows = [n for n, name in enumerate(self.start_labels) if label in (None, name)]
         if not rows:
             known = ", ".join(repr(name) for name in dict.fromkeys(self.start_labels))
             raise UserError(f"The model learned no clip called {label!r}; choose one of {known}.")
         if frame is None:
-            return self.starts[rows[0]]
-        return self.starts[min(rows, key=lambda n: abs(self.start_frames[n] - frame))]
+            return rows[0]
+        return min(rows, key=lambda n: abs(self.start_frames[n] - frame))
+
+    def kinds(self, rows: Sequence[int]) -> list[int]:
+        """The motion types of these starts."""
+        return [self.start_types[row] if self.start_types else 0 for row in rows]
 
     def start_at(self, clip: Clip, frame: int) -> Array:
         """The condition `(frames, width)` of a clip of one's own that ends in this frame."""
@@ -95,6 +121,8 @@ class MotionVae:
             "start_labels": list(self.start_labels),
             "start_frames": list(self.start_frames),
             "figures": self.figures,
+            "types": list(self.types),
+            "start_types": list(self.start_types),
         }
         arrays: dict[str, AnyArray] = {
             "mean": self.mean,
@@ -114,14 +142,14 @@ class MotionVae:
             raise UserError(f"The model in {path.name} is damaged; train it again.") from error
 
 
-def weights(network: Network, prefix: str = _WEIGHTS) -> dict[str, AnyArray]:
+def weights(network: nn.Module, prefix: str = _WEIGHTS) -> dict[str, AnyArray]:
     """Copies of all weights by name."""
     return {
         prefix + name: value.detach().numpy().copy() for name, value in network.named_parameters()
     }
 
 
-def set_weights(network: Network, arrays: dict[str, AnyArray], prefix: str = _WEIGHTS) -> None:
+def set_weights(network: nn.Module, arrays: dict[str, AnyArray], prefix: str = _WEIGHTS) -> None:
     """Puts weights back; a `KeyError` or `ValueError` where they do not fit."""
     with torch.no_grad():
         for name, value in network.named_parameters():
@@ -134,7 +162,7 @@ def set_weights(network: Network, arrays: dict[str, AnyArray], prefix: str = _WE
 def _from(meta: dict[str, Any], arrays: dict[str, AnyArray]) -> MotionVae:
     poses = Poses(Skeleton.from_json(meta["skeleton"]))
     shape = Shape(**{name: int(value) for name, value in meta["shape"].items()})
-    sizes = asdict(shape).values()
+    sizes = [size for name, size in asdict(shape).items() if name != "types"]
     if shape.pose != poses.width or not all(0 < size <= 12 * _LARGEST for size in sizes):
         raise ValueError("the network does not fit the skeleton")
     if sum(array.size for array in arrays.values()) < shape.condition * shape.hidden:
@@ -153,6 +181,22 @@ def _from(meta: dict[str, Any], arrays: dict[str, AnyArray]) -> MotionVae:
     frames = tuple(int(frame) for frame in meta["start_frames"])
     if not len(starts) == len(labels) == len(frames) > 0 or arrays["spread"].min() <= 0:
         raise ValueError("starts do not fit")
+    # Files from before there were types have none.
+    types = tuple(str(name) for name in meta.get("types", ()))
+    kinds = tuple(int(kind) for kind in meta.get("start_types", ())) or (0,) * len(starts)
+    if len(types) != shape.types or len(kinds) != len(starts):
+        raise ValueError("types do not fit")
+    if types and not all(0 <= kind < len(types) for kind in kinds):
+        raise ValueError("types do not fit")
     return MotionVae(
-        poses, network, arrays["mean"], arrays["spread"], starts, labels, frames, meta["figures"]
+        poses,
+        network,
+        arrays["mean"],
+        arrays["spread"],
+        starts,
+        labels,
+        frames,
+        meta["figures"],
+        types,
+        kinds,
     )

@@ -33,11 +33,23 @@ class Shape:
     """Units of each inner layer."""
     experts: int = 6
     """Expert networks that are mixed."""
+    types: int = 0
+    """Motion types that are told apart (§7.4); 0 where there is one kind of motion alone."""
 
     @property
     def condition(self) -> int:
-        """Numbers in the condition."""
-        return self.pose * self.frames
+        """Numbers in the condition: poses, the last one last, then how much of each type it is."""
+        return self.pose * self.frames + self.types
+
+    def followed(self, condition: Tensor, pose: Tensor) -> Tensor:
+        """The condition of the frame after `pose`, of the same type."""
+        poses = self.pose * self.frames
+        return torch.cat([condition[:, self.pose : poses], pose, condition[:, poses:]], dim=1)
+
+    def last(self, condition: Tensor) -> Tensor:
+        """The last pose in a condition."""
+        poses = self.pose * self.frames
+        return condition[:, poses - self.pose : poses]
 
 
 class Encoder(nn.Module):
@@ -113,9 +125,21 @@ class Network(nn.Module):
         self, condition: Tensor, following: Tensor, noise: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The next pose as reconstructed, μ and ln σ²; `noise` is standard normal."""
+        free = condition[:0], noise[:0]
+        predicted, _, mu, log_variance = self.beside(condition, following, noise, *free)
+        return predicted, mu, log_variance
+
+    def beside(
+        self, condition: Tensor, following: Tensor, noise: Tensor, free: Tensor, z: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """As `forward`, with what follows on conditions `free` by latents `z` as the second.
+
+        One product for both is quicker than two.
+        """
         mu, log_variance = self.encoder(condition, following)
-        z = mu + noise * torch.exp(0.5 * log_variance)
-        return self.decoder(z, condition), mu, log_variance
+        own = mu + noise * torch.exp(0.5 * log_variance)
+        decoded = self.decoder(torch.cat([own, z]), torch.cat([condition, free]))
+        return decoded[: len(own)], decoded[len(own) :], mu, log_variance
 
 
 def losses(

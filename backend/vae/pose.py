@@ -7,6 +7,7 @@ root's velocity and turning speed, then positions, velocities and orientations o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,7 +22,9 @@ from ..motion.rotations import (
     between,
     conjugate,
     continuous,
+    cross,
     from_matrix,
+    lengths,
     multiply,
     rotate,
 )
@@ -32,6 +35,8 @@ RATE = 30.0
 _TINY = 1e-9
 _AGREE = 1e-6
 """Metres within which orientations and positions say the same of a foot."""
+_STEPS = 0.5
+"""How much a foot's predicted velocity counts beside its predicted position."""
 _UP = np.array([0.0, 0.0, 1.0])
 
 
@@ -63,6 +68,10 @@ class Poses:
         """`(3, 3)` forward, left and up at rest, as columns."""
         ahead = self.skeleton.forward
         return np.stack([ahead, np.cross(_UP, ahead), _UP], axis=-1)
+
+    @cached_property
+    def _legs(self) -> list[int]:
+        return legs(self.skeleton)
 
     def of(self, clip: Clip) -> Array:
         """Poses `(frames, width)` of a clip at 30 frames per second; the first frame, which has
@@ -105,7 +114,7 @@ class Poses:
         above = pair[..., 1, :]
         above = above - np.einsum("...i,...i->...", above, ahead)[..., None] * ahead
         above = _unit(above, _UP)
-        matrix = np.stack([ahead, np.cross(above, ahead), above], axis=-1)
+        matrix = np.stack([ahead, cross(above, ahead), above], axis=-1)
         return from_matrix(matrix @ self._axes.T)
 
     def path(
@@ -127,8 +136,8 @@ class Poses:
     ) -> Clip:
         """A clip of poses `(frames, width)` whose bones keep their lengths.
 
-        Joints turn as the orientations say; then knees bend until the ankles are where the
-        positions say, because feet that are a little off seem to slide.
+        Joints turn as the orientations say; then knees bend until the ankles are where positions
+        and velocities say, because feet that are a little off seem to slide.
         """
         poses = np.asarray(poses, dtype=np.float64)
         where, headings = self.path(poses, place, heading)
@@ -138,64 +147,87 @@ class Poses:
         targets[..., :2] += where[:, None]
         # By definition the hips are above the root.
         roots = np.concatenate([where, targets[:, 0, 2:]], axis=-1)
-        rotations, _ = kinematics.local(self.skeleton, np.zeros((*turns.shape[:2], 3)), turns)
-        places, _ = kinematics.forward(self.skeleton, roots, rotations)
-        for ankle in legs(self.skeleton):
-            _reach(self.skeleton, ankle, places, turns, targets[:, ankle])
-        rotations, _ = kinematics.local(self.skeleton, np.zeros((*turns.shape[:2], 3)), turns)
+        places = kinematics.placed(self.skeleton, roots, turns)
+        speeds = poses[:, self.groups[2]].reshape(targets.shape)[:, self._legs]
+        ankles = followed(targets[:, self._legs], rotate(ahead, speeds) / RATE)
+        reach(self.skeleton, self._legs, places, turns, ankles)
+        rotations = kinematics.local_rotations(self.skeleton, turns)
         return Clip(self.skeleton, RATE, roots, continuous(rotations), label=label)
+
+
+def followed(places: Array, steps: Array) -> Array:
+    """Places `(frames, joints, 3)` that also heed the steps `(frames, joints, 3)` to them.
+
+    Both are predicted, and a foot that stands is told so best by a step of zero.
+    """
+    out = places.copy()
+    for frame in range(1, len(out)):
+        out[frame] += _STEPS * (out[frame - 1] + steps[frame] - out[frame])
+    return out
 
 
 def legs(skeleton: Skeleton) -> list[int]:
     """The ankles of limbs with a thigh and a shin that both have a length."""
     if not skeleton.feet:
         return []
-    lengths = np.linalg.norm(skeleton.offsets, axis=-1)
+    long = lengths(skeleton.offsets)
     found = []
     for ankle in contacts.soles(skeleton).limb_joints:
         knee = skeleton.parents[ankle]
         hip = skeleton.parents[knee] if knee > 0 else -1
-        if hip > 0 and min(lengths[ankle], lengths[knee]) > 1e-4:
+        if hip > 0 and min(long[ankle], long[knee]) > 1e-4:
             found.append(ankle)
     return found
 
 
-def _reach(skeleton: Skeleton, ankle: int, places: Array, turns: Array, target: Array) -> None:
-    """Turns thigh and shin in world rotations `turns` so that the ankle comes to its target.
+def reach(
+    skeleton: Skeleton, ankles: Sequence[int], places: Array, turns: Array, targets: Array
+) -> None:
+    """Turns thighs and shins in world rotations `turns` so that ankles come to their targets
+    `(frames, ankles, 3)`.
 
     The knee stays in the plane in which it bends; what is out of reach is pointed at.
     """
-    knee = skeleton.parents[ankle]
-    hip = skeleton.parents[knee]
-    start, middle, end = places[:, hip], places[:, knee], places[:, ankle]
-    thigh, shin = (float(np.linalg.norm(skeleton.offsets[joint])) for joint in (knee, ankle))
-    swing = between(end - start, target - start)
-    way = _unit(target - start, -_UP)
-    nearest, farthest = abs(thigh - shin) * (1 + 1e-6) + _TINY, (thigh + shin) * (1 - 1e-9)
-    far = np.clip(np.linalg.norm(target - start, axis=-1), nearest, farthest)
+    knees = [skeleton.parents[ankle] for ankle in ankles]
+    hips = [skeleton.parents[knee] for knee in knees]
+    if len({*knees, *hips}) < 2 * len(ankles):  # legs of one hip turn one after the other
+        for n, ankle in enumerate(ankles):
+            reach(skeleton, [ankle], places, turns, targets[:, n : n + 1])
+        return
+    start, middle, end = places[:, hips], places[:, knees], places[:, ankles]
+    thigh, shin = (lengths(skeleton.offsets[joints]) for joints in (knees, ankles))
+    wanted = targets - start
+    swing, way = between(end - start, wanted), _unit(wanted, -_UP)
+    nearest, farthest = np.abs(thigh - shin) * (1 + 1e-6) + _TINY, (thigh + shin) * (1 - 1e-9)
+    far = np.minimum(np.maximum(lengths(wanted), nearest), farthest)
     along = (thigh**2 - shin**2 + far**2) / (2.0 * far)
     aside = np.sqrt(np.maximum(thigh**2 - along**2, 0.0))
-    bent = rotate(swing, middle - start)
-    pole = bent - np.einsum("fi,fi->f", bent, way)[:, None] * way
-    since_rest = multiply(turns[:, hip], conjugate(skeleton.rest_rotations[hip]))
-    ahead = rotate(since_rest, np.broadcast_to(skeleton.forward, pole.shape))
-    ahead = ahead - np.einsum("fi,fi->f", ahead, way)[:, None] * way
+    pole = _across(rotate(swing, middle - start), way)
     # A straight leg has no plane of its own; its knee goes where the body faces.
-    straight = np.linalg.norm(pole, axis=-1, keepdims=True) < 1e-6
-    pole = _unit(np.where(straight, ahead, pole), skeleton.forward)
-    new_middle = start + along[:, None] * way + aside[:, None] * pole
-    new_end = start + far[:, None] * way
-    off = np.linalg.norm(target - end, axis=-1) > _AGREE
-    for joint, old, new in (
-        (hip, middle - start, new_middle - start),
-        (knee, end - middle, new_end - new_middle),
-    ):
-        turns[off, joint] = multiply(between(old, new), turns[:, joint])[off]
+    straight = lengths(pole)[..., None] < 1e-6
+    if straight.any():
+        since_rest = multiply(turns[:, hips], conjugate(skeleton.rest_rotations[hips]))
+        ahead = rotate(since_rest, np.broadcast_to(skeleton.forward, pole.shape))
+        pole = np.where(straight, _across(ahead, way), pole)
+    new_middle = start + along[..., None] * way + aside[..., None] * _unit(pole, skeleton.forward)
+    new_end = start + far[..., None] * way
+    old = np.stack([middle - start, end - middle])
+    swung = between(old, np.stack([new_middle - start, new_end - new_middle]))
+    off = lengths(targets - end)[..., None] > _AGREE
+    for joints, turned in zip((hips, knees), swung):
+        turns[:, joints] = np.where(off, multiply(turned, turns[:, joints]), turns[:, joints])
+
+
+def _across(vectors: Array, way: Array) -> Array:
+    """What of vectors `(…, 3)` is not along unit vectors."""
+    return vectors - np.einsum("...i,...i->...", vectors, way)[..., None] * way
 
 
 def _unit(vectors: Array, otherwise: Array) -> Array:
     """Of length one; `otherwise` where there is no length."""
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    length = lengths(vectors)[..., None]
+    if length.min(initial=np.inf) >= _TINY:
+        return np.asarray(vectors / length)
     return np.where(length < _TINY, otherwise, vectors / np.maximum(length, _TINY))
 
 

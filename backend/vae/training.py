@@ -8,12 +8,13 @@ learned in `result.limber`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from ..errors import UserError
 from ..motion.clip import Clip
@@ -23,10 +24,11 @@ from ..runtime.jobs import Job
 from ..runtime.limber_file import AnyArray, Content
 from ..runtime.progress import Cancelled
 from . import data as training_data
+from .bones import Bones
 from .data import ROLLOUT, Data
 from .model import MotionVae, set_weights, weights
 from .network import Network, Shape, losses
-from .walk import random_walk
+from .walk import FARTHEST, random_walk
 
 MODES = (1 / 9, 2 / 9)
 """Parts of the epochs at which scheduled sampling begins and ends: 20 and 40 of 180 (§3.4)."""
@@ -38,6 +40,11 @@ COLLAPSE = 1e-3
 """KL divergence, as a part of the reconstruction loss, below which z says nothing any more."""
 LOWER = 0.2
 """What β is multiplied with when the posterior has collapsed."""
+FIRM = (8 / 9, 10.0)
+"""From this part of the epochs on, bone lengths count so many times as much: what is rare in random
+walks is learned last, when the steps are small."""
+RESTART = 0.05
+"""Chance, for each rollout, that a character that walks at random begins anew from a clip."""
 PREVIEWS = 40
 """How often, in a whole training, a model and a walk are left for those who cannot wait."""
 PREVIEW_FRAMES = 300
@@ -69,6 +76,13 @@ class Settings:
     """Learning rate at the beginning; it falls to zero in a straight line."""
     mirror: bool = True
     """Whether to learn from all clips seen in a mirror as well."""
+    types: dict[str, str] = field(default_factory=dict)
+    """Motion types by the labels of clips (§7.4); clips that are not named have one of their
+    own."""
+    free: int = 32
+    """Characters that walk at random beside each batch and are held to their bone lengths."""
+    bones: float = 10.0
+    """Weight of bone lengths, for predictions and for the characters that walk at random."""
 
     def check(self) -> None:
         """Raises a `UserError` for what makes no sense."""
@@ -79,6 +93,8 @@ class Settings:
                 raise UserError(f"The number of {name} must be at least 1.")
         if not (self.beta >= 0 and self.rate > 0):
             raise UserError("β cannot be negative, and the learning rate must be above zero.")
+        if not (0 <= self.free <= 100_000 and self.bones >= 0):
+            raise UserError("Free walkers and the weight of bone lengths cannot be negative.")
 
 
 class Learner:
@@ -89,7 +105,12 @@ class Learner:
         self.data, self.settings, self.rng = data, settings, rng
         torch.manual_seed(int(rng.integers(1 << 31)))
         shape = Shape(
-            data.poses.width, settings.frames, settings.latents, settings.hidden, settings.experts
+            data.poses.width,
+            settings.frames,
+            settings.latents,
+            settings.hidden,
+            settings.experts,
+            len(data.types),
         )
         self.network = Network(shape)
         # One pass over the weights for all of Adam's sums.
@@ -102,6 +123,10 @@ class Learner:
         self.lowered: list[int] = []
         """Epochs in which the posterior had collapsed."""
         self._rows = torch.from_numpy(data.rows)
+        self._row_types = torch.from_numpy(data.row_types)
+        self._bones = Bones(data.poses, data.mean, data.spread)
+        self._walked = self._fresh(settings.free)
+        """Conditions `(free, condition)` of the characters that walk at random."""
         self._metres = torch.from_numpy(data.spread[data.poses.groups[1]].astype(np.float32))
 
     @property
@@ -140,32 +165,73 @@ class Learner:
         rate = settings.rate * (1.0 - self.step / self.steps)
         for group in self.adam.param_groups:
             group["lr"] = rate
+        self._restart_walkers()
         firsts = torch.from_numpy(self.rng.choice(self.data.firsts, settings.batch))
-        taken = [self._rows[firsts - back] for back in range(settings.frames, 0, -1)]
+        condition = self._conditions(firsts)
         for ahead in range(ROLLOUT):
             following = self._rows[firsts + ahead]
-            predicted = self._learn(torch.cat(taken, dim=1), following)
+            predicted = self._learn(condition, following)
             if truth < 1.0:
                 real = torch.from_numpy(self.rng.random(settings.batch) < truth)
                 following = torch.where(real[:, None], following, predicted)
-            taken = [*taken[1:], following]
+            condition = self.network.shape.followed(condition, following)
         self.step += 1
         if self.step % self.steps_per_epoch == 0:
             self._answer_collapse()
 
     def _learn(self, condition: Tensor, following: Tensor) -> Tensor:
         """One step of Adam; gives back what was predicted, apart from its gradients."""
-        size = (len(condition), self.settings.latents)
-        noise = torch.from_numpy(self.rng.standard_normal(size, dtype=np.float32))
-        predicted, mu, log_variance = self.network(condition, following, noise)
+        free = self._walked if self.settings.bones > 0.0 else self._walked[:0]
+        noise = self._noise(len(condition))
+        predicted, walked, mu, log_variance = self.network.beside(
+            condition, following, noise, free, self._noise(len(free))
+        )
         reconstruction, divergence = losses(predicted, following, mu, log_variance)
+        loss = reconstruction + self.beta * divergence
+        if self.settings.bones > 0.0:
+            loss = loss + self._bone_weight * self._bone_loss(predicted, walked)
         self.adam.zero_grad(set_to_none=True)
-        torch.autograd.backward(reconstruction + self.beta * divergence)
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), GRADIENT)
         self.adam.step()
         predicted = predicted.detach()
         self._watch(reconstruction.item(), divergence.item(), predicted - following)
         return predicted
+
+    @property
+    def _bone_weight(self) -> float:
+        begin, firmer = FIRM
+        return self.settings.bones * (firmer if self.step >= begin * self.steps else 1.0)
+
+    def _noise(self, count: int) -> Tensor:
+        size = (count, self.settings.latents)
+        return torch.from_numpy(self.rng.standard_normal(size, dtype=np.float32))
+
+    def _bone_loss(self, predicted: Tensor, walked: Tensor) -> Tensor:
+        """How far bones are off their lengths, of predictions and of one step of those who walk at
+        random: where those go no clip is, so nothing else would teach the model what a body is."""
+        loss = self._bones.off(predicted).square().mean()
+        if not len(walked):
+            return loss
+        taken = walked.detach().clamp(-FARTHEST, FARTHEST)
+        self._walked = self.network.shape.followed(self._walked, taken)
+        return loss + self._bones.off(walked).square().mean()
+
+    def _fresh(self, count: int) -> Tensor:
+        """Conditions `(count, condition)` from the clips."""
+        return self._conditions(torch.from_numpy(self.rng.choice(self.data.firsts, count)))
+
+    def _conditions(self, firsts: Tensor) -> Tensor:
+        """Conditions `(batch, condition)` of the frames before rows `firsts`, with their types."""
+        frames = range(self.settings.frames, 0, -1)
+        parts = [self._rows[firsts - back] for back in frames]
+        if self.data.types:
+            parts.append(one_hot(self._row_types[firsts], len(self.data.types)).float())
+        return torch.cat(parts, dim=1)
+
+    def _restart_walkers(self) -> None:
+        again = torch.from_numpy(self.rng.random(len(self._walked)) < RESTART)
+        self._walked[again] = self._fresh(int(again.sum()))
 
     def _watch(self, reconstruction: float, divergence: float, apart: Tensor) -> None:
         if not np.isfinite(reconstruction):
@@ -188,7 +254,7 @@ class Learner:
 
     def model(self) -> MotionVae:
         """What has been learned so far."""
-        starts, labels, frames = self.data.starts(self.settings.frames)
+        starts, labels, frames, kinds = self.data.starts(self.settings.frames)
         network = Network(self.network.shape)
         set_weights(network, weights(self.network))
         figures = self.figures()
@@ -201,6 +267,8 @@ class Learner:
             labels,
             frames,
             figures,
+            self.data.types,
+            kinds,
         )
 
     def figures(self) -> dict[str, Any]:
@@ -227,6 +295,7 @@ class Learner:
             "lowered": list(self.lowered),
         }
         arrays = weights(self.network)
+        arrays["walked"] = self._walked.numpy().copy()
         for name, value in self.network.named_parameters():
             kept = self.adam.state[value]
             for part in ("step", "exp_avg", "exp_avg_sq"):
@@ -242,6 +311,7 @@ class Learner:
                 part: torch.from_numpy(arrays[f"adam.{part}.{name}"])
                 for part in ("step", "exp_avg", "exp_avg_sq")
             }
+        self._walked = torch.from_numpy(np.array(arrays["walked"]))
         self.step, self.beta = int(meta["step"]), float(meta["beta"])
         self.running, self.lowered = dict(meta["running"]), list(meta["lowered"])
 
@@ -250,7 +320,7 @@ def train(clips: Sequence[Clip], settings: Settings | None = None, seed: int = 0
     """Learns in one go, for callers that need no progress."""
     settings = settings or Settings()
     settings.check()
-    data = training_data.prepare(clips, settings.frames, settings.mirror)
+    data = training_data.prepare(clips, settings.frames, settings.mirror, settings.types)
     learner = Learner(data, settings, np.random.default_rng(seed))
     while learner.step < learner.steps:
         learner.advance()
@@ -265,7 +335,7 @@ def train_vae(job: Job) -> None:
         raise UserError(f"The settings of this job do not fit: {error}.") from error
     settings.check()
     job.progress(0.0, "Reading clips")
-    data = training_data.prepare(job.clips(), settings.frames, settings.mirror)
+    data = training_data.prepare(job.clips(), settings.frames, settings.mirror, settings.types)
     for sentence in data.left_out:
         job.log(sentence)
     learner = Learner(data, settings, job.rng)

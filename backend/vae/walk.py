@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -13,6 +13,8 @@ from ..motion.rotations import Array
 from .model import MotionVae
 from .pose import RATE
 
+SWITCH = 10
+"""Frames over which a forced motion type takes over (§7.4)."""
 ROLLOUTS, HORIZON = 200, 4
 """N and H of §4.2."""
 MOST_FRAMES = 1_000_000
@@ -26,25 +28,72 @@ Goal = Callable[[Array, Array], Array]
 class Walkers:
     """Characters that walk side by side, one pose at a time."""
 
-    def __init__(self, model: MotionVae, starts: Array) -> None:
-        """`starts` `(characters, frames, width)` are the poses that each has behind it."""
+    def __init__(self, model: MotionVae, starts: Array, kinds: Sequence[int] | None = None) -> None:
+        """`starts` `(characters, frames, width)` are the poses that each has behind it, `kinds` the
+        motion types of these."""
         self.model = model
         wanted = (model.shape.frames, model.poses.width)
         if starts.ndim != 3 or starts.shape[1:] != wanted:
             raise UserError("These starts are of another model; take them from this one.")
-        self.condition = model.to_network(starts).flatten(1)
+        self.condition = model.conditions(starts, kinds)
+        self._switch: tuple[Tensor, Tensor, int] | None = None
+        """Types before and after a switch, and frames of it that are done."""
         self.places = np.zeros((len(starts), 2))
         """`(characters, 2)` where each is on the ground."""
         self.headings = np.zeros(len(starts))
         """`(characters,)` where each faces, radians from X."""
 
+    def switch(self, name: str) -> None:
+        """Forces a motion type on all over the next frames (§7.4); it stays afterwards."""
+        row = self.model.type_row(name)
+        now = self._types.clone()
+        wanted = torch.zeros_like(now)
+        wanted[:, row] = 1.0
+        if not torch.equal(now, wanted):
+            self._switch = (now, wanted, 0)
+
+    @property
+    def _types(self) -> Tensor:
+        """`(characters, types)` how much of each type the next pose is."""
+        return self.condition[:, self.condition.shape[1] - len(self.model.types) :]
+
+    def _go_on_switching(self) -> None:
+        if self._switch is None:
+            return
+        before, after, done = self._switch
+        part = (done + 1) / SWITCH
+        self.condition = self.condition.clone()
+        self._types[:] = before + part * (after - before)
+        self._switch = None if done + 1 >= SWITCH else (before, after, done + 1)
+
     def step(self, z: Array) -> Array:
         """The next poses `(characters, width)` for latents `(characters, latents)`."""
+        self._go_on_switching()
         latents = torch.from_numpy(np.ascontiguousarray(z, dtype=np.float32))
         self.condition, scores = _decode(self.model, latents, self.condition)
         poses = self.model.from_network(scores)
         self.places, self.headings = moved(self.places, self.headings, poses)
         return poses
+
+    @property
+    def last(self) -> Tensor:
+        """The poses `(characters, width)` where they are, by z-score."""
+        return self.model.shape.last(self.condition)
+
+    def sampled(
+        self, row: int, goal: Goal, rng: np.random.Generator, tries: int, horizon: int
+    ) -> Array:
+        """The first latents `(latents,)` of the best of so many random walks of one (§4.2)."""
+        model = self.model
+        z = rng.standard_normal((horizon, tries, model.shape.latents), dtype=np.float32)
+        condition = self.condition[row].expand(tries, -1)
+        places = np.broadcast_to(self.places[row], (tries, 2))
+        headings = np.broadcast_to(self.headings[row], (tries,))
+        for latents in z:
+            condition, scores = _decode(model, torch.from_numpy(latents), condition)
+            roots = scores[:, :3].numpy() * model.spread[:3] + model.mean[:3]
+            places, headings = moved(places, headings, roots)
+        return np.asarray(z[0, int(np.argmax(goal(places, headings)))], dtype=np.float64)
 
 
 def moved(places: Array, headings: Array, poses: Array) -> tuple[Array, Array]:
@@ -55,10 +104,16 @@ def moved(places: Array, headings: Array, poses: Array) -> tuple[Array, Array]:
     return places + step / RATE, headings + poses[..., 2] / RATE
 
 
-def random_walk(model: MotionVae, starts: Array, frames: int, rng: np.random.Generator) -> Array:
+def random_walk(
+    model: MotionVae,
+    starts: Array,
+    frames: int,
+    rng: np.random.Generator,
+    kinds: Sequence[int] | None = None,
+) -> Array:
     """Poses `(characters, frames, width)`, the first of each being the last of its start."""
     _check(frames)
-    walkers = Walkers(model, starts)
+    walkers = Walkers(model, starts, kinds)
     out = np.empty((len(starts), frames, model.poses.width))
     out[:, 0] = starts[:, -1]
     for frame in range(1, frames):
@@ -77,6 +132,7 @@ def controlled_walk(
     horizon: int = HORIZON,
     place: tuple[float, float] = (0.0, 0.0),
     heading: float = 0.0,
+    kind: int = 0,
 ) -> Array:
     """Poses `(frames, width)` of one character that seeks its goal.
 
@@ -86,12 +142,12 @@ def controlled_walk(
     _check(frames)
     if rollouts < 1 or horizon < 1:
         raise UserError("Sampling needs at least one try of one frame.")
-    walker = Walkers(model, start[None])
+    walker = Walkers(model, start[None], [kind])
     walker.places[:], walker.headings[:] = place, heading
     out = np.empty((frames, model.poses.width))
     out[0] = start[-1]
     for frame in range(1, frames):
-        out[frame] = walker.step(_best(walker, goal, rng, rollouts, horizon)[None])[0]
+        out[frame] = walker.step(walker.sampled(0, goal, rng, rollouts, horizon)[None])[0]
     return out
 
 
@@ -104,26 +160,12 @@ def towards(target: tuple[float, float]) -> Goal:
     return near
 
 
-def _best(walker: Walkers, goal: Goal, rng: np.random.Generator, tries: int, horizon: int) -> Array:
-    """The first latents `(latents,)` of the best of so many random walks."""
-    model = walker.model
-    z = rng.standard_normal((horizon, tries, model.shape.latents), dtype=np.float32)
-    condition = walker.condition.expand(tries, -1)
-    places = np.broadcast_to(walker.places, (tries, 2))
-    headings = np.broadcast_to(walker.headings, (tries,))
-    for latents in z:
-        condition, scores = _decode(model, torch.from_numpy(latents), condition)
-        roots = scores[:, :3].numpy() * model.spread[:3] + model.mean[:3]
-        places, headings = moved(places, headings, roots)
-    return np.asarray(z[0, int(np.argmax(goal(places, headings)))])
-
-
 @torch.inference_mode()
 def _decode(model: MotionVae, z: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
     """The condition of the frame after, and the next pose, both by z-score."""
     # A model that has not learned enough may fly apart; bounds keep that from becoming no numbers.
     scores: Tensor = model.network.decoder(z, condition).clamp(-FARTHEST, FARTHEST)
-    return torch.cat([condition[:, model.poses.width :], scores], dim=1), scores
+    return model.shape.followed(condition, scores), scores
 
 
 def _check(frames: int) -> None:

@@ -67,3 +67,12 @@ def test_local_undoes_forward(
     else:
         assert translations is not None
         assert np.allclose(translations, clip.translations, atol=1e-12)
+
+
+def test_places_of_world_rotations_are_those_of_forward(
+    biped: Skeleton, wild: Callable[..., Clip]
+) -> None:
+    clip = wild(biped)
+    positions, turns = kinematics.pose(clip)
+    found = kinematics.placed(biped, clip.root_positions, turns)
+    np.testing.assert_allclose(found, positions, atol=1e-9)

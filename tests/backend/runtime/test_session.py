@@ -279,7 +279,7 @@ def test_garbage_on_stdin_ends_the_session() -> None:
 def test_start_imports_no_heavy_package() -> None:
     code = (
         "import sys, backend.runtime.cli, backend.runtime.session, backend.runtime.workers\n"
-        "print(sorted({'torch', 'scipy', 'ray', 'pybullet', 'bpy'} & set(sys.modules)))"
+        "print(sorted({'torch', 'scipy', 'ray', 'mujoco', 'pybullet', 'bpy'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, cwd=PROJECT, text=True, check=True

@@ -11,7 +11,7 @@ from backend.motion import kinematics
 from backend.motion.clip import Clip
 from backend.motion.rotations import about_z, angle_between, conjugate, multiply, rotate
 from backend.motion.skeleton import Skeleton
-from backend.vae.pose import RATE, Poses, legs
+from backend.vae.pose import RATE, Poses, followed, legs
 
 
 def placed(poses: Poses, clip: Clip) -> tuple[tuple[float, float], float]:
@@ -137,3 +137,16 @@ def test_a_body_without_legs_has_poses_too() -> None:
     assert legs(tail) == []
     back = poses.clip(poses.of(clip), *placed(poses, clip))
     np.testing.assert_allclose(kinematics.pose(back)[0], kinematics.pose(clip)[0], atol=1e-9)
+
+
+def test_a_foot_that_is_told_to_stand_shakes_less() -> None:
+    noise = np.random.default_rng(0).standard_normal((4000, 2, 3))
+    held = followed(noise, np.zeros_like(noise))
+    # Each place is half of the last and half of the noise: a variance of 1/4 over 1 - 1/4.
+    assert held[20:].std() == pytest.approx(3.0**-0.5, rel=0.02)
+
+
+def test_steps_that_agree_with_places_change_nothing() -> None:
+    places = np.random.default_rng(1).standard_normal((50, 2, 3))
+    steps = np.diff(places, axis=0, prepend=0.0)
+    np.testing.assert_allclose(followed(places, steps), places)

@@ -1,0 +1,162 @@
+"""The jobs `vae_walk`: motion of a Motion VAE for a task, as clips to bake, and `clean_feet`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import UserError
+from ..motion.clip import Clip
+from ..motion.skeleton import Skeleton
+from ..runtime import clip_files
+from ..runtime.files import write_json
+from ..runtime.jobs import Job
+from ..style.model import StyleModel
+from ..style.solver import Solver
+from ..tasks.world import World
+from .cleaning import clean
+from .controller import Choice, Controller
+from .model import MotionVae
+from .policy import Policy
+from .walk import MOST_FRAMES
+
+MOST_CHARACTERS = 1000
+_START_FRAMES = 5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `vae_walk` can be told."""
+
+    model: str
+    """Path of the Motion VAE."""
+    policy: str = ""
+    """Path of the policy, if one is used."""
+    task: str = "random"
+    """random, target, joystick, path or maze."""
+    sampling: bool = False
+    """Whether to look ahead at random instead of using a policy."""
+    frames: int = 300
+    """At 30 a second; 0 for as long as the path is."""
+    count: int = 1
+    """Characters, each with a walk of its own."""
+    start: dict[str, Any] = field(default_factory=dict)
+    """`label` of a learned clip and `frame` in it; one that suits the task if left out."""
+    place: tuple[float, float] = (0.0, 0.0)
+    """Where to begin."""
+    heading: float = 0.0
+    """Where to face at first, radians from X."""
+    noise: float = 0.0
+    """Chance of a random step at each frame, for variations."""
+    clean: bool = True
+    """Whether feet are held where they stand."""
+    style: str = ""
+    """Path of a style of the same skeleton, with which the whole body follows the planted feet."""
+    type: str = ""
+    """Motion type to switch to, of a model that knows several."""
+    world: dict[str, Any] = field(default_factory=dict)
+    """Targets, path and walls, as `World.from_json` takes them."""
+
+    def check(self) -> None:
+        """Raises a `UserError` for what makes no sense."""
+        if not 1 <= self.count <= MOST_CHARACTERS:
+            raise UserError(f"Choose 1 to {MOST_CHARACTERS} characters.")
+        if not 0 <= self.frames <= MOST_FRAMES:
+            raise UserError(f"A walk has 1 to {MOST_FRAMES:,} frames.")
+
+
+def prepare(settings: Settings, rng: np.random.Generator) -> Controller:
+    """The controller of a walk, started."""
+    settings.check()
+    model = MotionVae.load(Path(settings.model))
+    policy = Policy.load(Path(settings.policy)) if settings.policy else None
+    choice = Choice(policy, settings.sampling, settings.noise)
+    world = World.from_json(settings.world)
+    controller = Controller(model, settings.task, world, choice, rng, settings.count)
+    row = _start(model, settings, controller)
+    places = np.tile(np.asarray(settings.place, dtype=np.float64), (settings.count, 1))
+    headings = np.full(settings.count, float(settings.heading))
+    rows = [row] * settings.count
+    controller.start(model.starts[rows], places, headings, model.kinds(rows))
+    if settings.type:
+        controller.walkers.switch(settings.type)
+    return controller
+
+
+def _start(model: MotionVae, settings: Settings, controller: Controller) -> int:
+    """The start that was asked for; on a path, one that is as fast as the path begins."""
+    label, frame = settings.start.get("label") or None, settings.start.get("frame")
+    if label is None and frame is None and controller.path is not None and settings.task == "path":
+        path = controller.path[: _START_FRAMES + 1]
+        wanted = 30.0 * float(np.linalg.norm(np.diff(path, axis=0), axis=1).mean())
+        return nearest_start(model, wanted)
+    return model.start(label, frame)
+
+
+def nearest_start(model: MotionVae, speed: float) -> int:
+    """The kept start that goes straight ahead at about this speed, m/s."""
+    roots = model.starts[:, -1, :3]
+    off = np.abs(roots[:, 0] - speed) + np.abs(roots[:, 1]) + 0.5 * np.abs(roots[:, 2])
+    return int(off.argmin())
+
+
+def vae_walk(job: Job) -> None:
+    """Writes `result.limber`, a clip for each character, and `report.json`."""
+    try:
+        settings = Settings(**job.spec.settings)
+    except TypeError as error:
+        raise UserError(f"The settings of this job do not fit: {error}.") from error
+    job.progress(0.0, "Opening the model")
+    controller = prepare(settings, job.rng)
+    frames = settings.frames or (len(controller.path) if controller.path is not None else 300)
+    poses = np.empty((settings.count, frames, controller.model.poses.width))
+    poses[:, 0] = controller.model.from_network(controller.walkers.last)
+    places, headings = controller.places.copy(), controller.headings.copy()
+    for frame in range(1, frames):
+        job.progress(0.9 * frame / frames, "Walking", f"frame {frame} of {frames}")
+        poses[:, frame] = controller.step()
+    solver = solver_of(settings.style, controller.model.skeleton) if settings.clean else None
+    clips: list[Clip] = []
+    for row in range(settings.count):
+
+        def solved(part: float, done: int = row) -> None:
+            job.progress(0.9 + 0.1 * (done + part) / settings.count, "Making clips")
+
+        solved(0.0)
+        name = settings.task.capitalize() + (f" {row + 1}" if settings.count > 1 else "")
+        place = float(places[row, 0]), float(places[row, 1])
+        made = controller.model.poses.clip(poses[row], place, float(headings[row]), f"{name} Walk")
+        clips.append(clean(made, solver, solved) if settings.clean else made)
+    clip_files.save_clips(job.folder / "result.limber", clips)
+    report = {
+        "frames": frames,
+        "count": settings.count,
+        "ends": [clip.root_positions[-1, :2].round(3).tolist() for clip in clips],
+        "sentence": controller.sentence,
+    }
+    write_json(job.folder / "report.json", report)
+    job.progress(1.0, "Walked", controller.sentence)
+
+
+def clean_feet(job: Job) -> None:
+    """The job `clean_feet`: the job's clips with planted feet, such as what was played live."""
+    style = str(job.spec.settings.get("style", ""))
+    clips: list[Clip] = job.clips()
+    cleaned: list[Clip] = []
+
+    def solved(part: float) -> None:
+        job.progress((len(cleaned) + part) / len(clips), "Planting feet")
+
+    for clip in clips:
+        solved(0.0)
+        cleaned.append(clean(clip, solver_of(style, clip.skeleton), solved))
+    clip_files.save_clips(job.folder / "result.limber", cleaned)
+    job.progress(1.0, "Planted")
+
+
+def solver_of(path: str, skeleton: Skeleton) -> Solver | None:
+    """The solver of a style for a skeleton; None without a style."""
+    return Solver([StyleModel.load(Path(path))], skeleton) if path else None
