@@ -1,0 +1,98 @@
+"""A linear policy as torch moves it: in whitened features, with a part that all fragments share.
+
+What keeps one fragment's balance mostly keeps the next one's too. Of the shared part every row of a
+batch tells something, of a fragment's own only its rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from .features import COUNT
+from .policy import Policy
+
+
+class LinearActor(nn.Module):
+    """The policy in whitened features; `policy` gives it back in the skill's own."""
+
+    whitening: Tensor
+    centres: Tensor
+    shared_whitening: Tensor
+    free: Tensor
+
+    def __init__(
+        self, policy: Policy, spread: float, locked: NDArray[np.bool_] | None = None
+    ) -> None:
+        super().__init__()
+        count = len(policy.gains)
+        self.gains = nn.Parameter(torch.tensor(policy.gains, dtype=torch.float32))
+        self.offsets = nn.Parameter(torch.tensor(policy.offsets, dtype=torch.float32))
+        self.log_spread = nn.Parameter(
+            torch.full((policy.offsets.shape[1],), float(np.log(spread)))
+        )
+        self.shared = nn.Parameter(torch.zeros(policy.gains.shape[1:]))
+        free = np.ones(count) if locked is None else ~locked
+        self.register_buffer("free", torch.tensor(free, dtype=torch.float32))
+        self.register_buffer("shared_whitening", torch.eye(COUNT))
+        self.register_buffer("whitening", torch.eye(COUNT).repeat(count, 1, 1))
+        self.register_buffer("centres", torch.zeros(count, COUNT))
+
+    def forward(self, seen: Tensor, fragments: Tensor) -> Tensor:
+        """Means `(batch, actions)`."""
+        off = seen - self.centres[fragments]
+        white = torch.einsum("bij,bj->bi", self.whitening[fragments], off)
+        own = torch.einsum("bij,bj->bi", self.gains[fragments], white) + self.offsets[fragments]
+        return own + (self.free[fragments, None] * off) @ self._share().T
+
+    def likelihood(self, actions: Tensor, means: Tensor) -> Tensor:
+        """Logarithms `(batch,)` of probability densities, but for a constant."""
+        off = (actions - means) / self.log_spread.exp()
+        return -0.5 * (off**2).sum(dim=1) - self.log_spread.sum()
+
+    def _share(self) -> Tensor:
+        """Gains `(actions, 18)` that all fragments have in common."""
+        return self.shared @ self.shared_whitening
+
+    def hold(self) -> None:
+        """Takes the gradients of locked fragments away."""
+        for value in (self.gains, self.offsets):
+            assert value.grad is not None
+            value.grad *= self.free.reshape(-1, *[1] * (value.dim() - 1))
+
+    @torch.no_grad()
+    def raw(self) -> tuple[Tensor, Tensor]:
+        """M and â for features that are not whitened."""
+        gains = self.gains @ self.whitening + self.free[:, None, None] * self._share()
+        return gains, self.offsets - torch.einsum("kij,kj->ki", gains, self.centres)
+
+    @torch.no_grad()
+    def whiten(self, seen: Tensor, fragments: Tensor) -> None:
+        """Whitens by what was seen; the policy stays the same."""
+        gains, offsets = self.raw()
+        self.shared.zero_()
+        self.shared_whitening.copy_(_whitening(seen - self.centres[fragments])[0])
+        for k in range(len(gains)):
+            own = seen[fragments == k]
+            white, centre = self.whitening[k], self.centres[k]
+            if len(own) > COUNT:
+                white, centre = _whitening(own)
+            self.whitening[k], self.centres[k] = white, centre
+            self.gains[k] = gains[k] @ torch.linalg.inv(white)
+            self.offsets[k] = offsets[k] + gains[k] @ centre
+
+    def policy(self) -> Policy:
+        """As plain arrays."""
+        gains, offsets = (value.numpy().astype(np.float64) for value in self.raw())
+        spread = self.log_spread.detach().exp().numpy().astype(np.float64)
+        return Policy(gains, offsets, np.tile(spread, (len(offsets), 1)))
+
+
+def _whitening(seen: Tensor) -> tuple[Tensor, Tensor]:
+    """The matrix that makes rows white, and their centre."""
+    centre = seen.mean(dim=0)
+    spread = torch.cov((seen - centre).T) + 0.05 * torch.eye(COUNT)
+    values, vectors = torch.linalg.eigh(spread)
+    return torch.diag(values**-0.5) @ vectors.T, centre

@@ -1,0 +1,246 @@
+"""Clips as chains of control fragments (§4, Liu 2016): gaits, other loops, and what is done once.
+
+All go over the ground of their own accord: where they begin faces ahead, above the origin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+from ..errors import UserError
+from ..motion.clip import Clip
+from ..motion.rotations import (
+    Array,
+    conjugate,
+    from_rotation_vector,
+    multiply,
+    rotate,
+    to_rotation_vector,
+)
+from . import clip_states
+from .body import Body
+from .engine import STEP
+from .fragments import Chain, Fragments, at_origin
+from .mirrored import Mirror
+from .reference import FRAGMENT, grounded
+from .states import headings, turned
+
+HARMONICS = 6
+"""Of a gait's cycle, which is smoothed so that velocities of captured frames do not shake it."""
+SMOOTH = 0.02
+"""Seconds over which other motions are smoothed."""
+BRIDGE = 0.4
+"""Seconds over which one motion goes over into another, or a loop into its beginning."""
+_LEGS = ("waist", "hip", "knee", "ankle")
+
+
+def legs_and_waist(body: Body) -> tuple[int, ...]:
+    """The links of the paper's actions, and the ankles, without which walks fell (§4)."""
+    return tuple(n for n, link in enumerate(body.links) if n and link.part in _LEGS)
+
+
+def all_but_neck(body: Body) -> tuple[int, ...]:
+    """The links of actions where arms have to help, as in getting up."""
+    return tuple(n for n, link in enumerate(body.links) if n and link.part != "neck")
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """What a controller is to do, a state for each step."""
+
+    states: Array
+    """`(steps + 1, state)`; of a gait both strides."""
+    fragments: int
+    """Of the chain that is learned; of a gait those of one stride."""
+    steps: int
+    """Of each fragment."""
+    mirrored: bool = False
+    """Whether the second half is the first one seen in a mirror."""
+    cyclic: bool = False
+
+    @property
+    def end(self) -> Array:
+        """The state `(state,)` in which the next controller begins."""
+        return np.asarray(self.states[0] if self.mirrored else self.states[-1])
+
+
+def gait_path(body: Body, clip: Clip, harmonics: int = HARMONICS) -> Path:
+    """A looping clip whose two steps are made alike, going straight ahead."""
+    if not clip.loop:
+        raise UserError(f"The clip {clip.label!r} does not loop; mark it as cyclic to learn it.")
+    rows = grounded(body, clip_states.poses(body, clip), clip.label)
+    fragments, steps = cut(clip.seconds / 2.0)
+    count = 2 * fragments * steps
+    times = np.arange(count, dtype=np.float64) * (clip.seconds / count)
+    fps = (clip.frames - 1) / clip.seconds
+    path = clip_states.sampled(body, rows, fps, times, loop=True)[:, : body.positions]
+    way = (rows[-1, :3] - rows[0, :3]) * np.array([1.0, 1.0, 0.0])
+    path[:, :3] -= path[0, :3] * np.array([1.0, 1.0, 0.0]) + np.outer(np.arange(count) / count, way)
+    path = _facing(body, path, way)
+    values = _coordinates(body, path)
+    image = _coordinates(body, Mirror(body).states(path))
+    values = 0.5 * (values + np.roll(image, count // 2, axis=0))
+    smooth = _positions(body, _smoothed(values, harmonics))
+    ahead = float(np.linalg.norm(way)) * body.skeleton.forward
+    smooth[:, :3] += np.outer(np.arange(count) / count, ahead)
+    closed = np.concatenate([smooth, smooth[:1]])
+    closed[-1, :3] += ahead
+    times = np.arange(count + 1, dtype=np.float64) * STEP
+    states = clip_states.sampled(body, closed, 1.0 / STEP, times, loop=True)
+    return Path(states, fragments, steps, mirrored=True, cyclic=True)
+
+
+def cycle_path(body: Body, clip: Clip) -> Path:
+    """A clip that follows itself; its end goes over into its beginning (§6.1)."""
+    path = once_path(body, clip)
+    states = bridged(body, path.states, path.states[-1])
+    return replace(path, states=states, cyclic=True)
+
+
+def once_path(body: Body, clip: Clip, start: int = 0, end: int = -1) -> Path:
+    """A part of a clip from one frame to another, smoothed; it is done once."""
+    end = clip.frames - 1 if end < 0 else end
+    rows = grounded(body, clip_states.poses(body, clip), clip.label)[start : end + 1]
+    fps = (clip.frames - 1) / clip.seconds
+    fragments, steps = cut((end - start) / fps)
+    count = fragments * steps
+    times = np.linspace(0.0, (end - start) / fps, count + 1)
+    path = clip_states.sampled(body, rows, fps, times)[:, : body.positions]
+    over = SMOOTH / STEP
+    smooth = gaussian_filter1d(path, over, axis=0, mode="nearest")
+    # Where the filter knows one side alone it would pull the ends inwards.
+    near = np.minimum(np.arange(count + 1), np.arange(count + 1)[::-1]) / (3.0 * over)
+    part = np.clip(near, 0.0, 1.0)[:, None]
+    return Path(moving(body, path + part * (smooth - path)), fragments, steps)
+
+
+def gait(body: Body, clip: Clip) -> Fragments:
+    """One stride of a looping clip whose two steps are made alike."""
+    return chain(body, gait_path(body, clip), clip.label)
+
+
+def cycle(body: Body, clip: Clip) -> Fragments:
+    """A clip that follows itself."""
+    return chain(body, cycle_path(body, clip), clip.label)
+
+
+def cut(seconds: float) -> tuple[int, int]:
+    """Into how many fragments so many seconds are cut, and how many steps those last."""
+    fragments = max(round(seconds / FRAGMENT), 1)
+    return fragments, max(round(seconds / fragments / STEP), 1)
+
+
+def moving(body: Body, path: Array) -> Array:
+    """States of positions `(steps + 1, positions)` that are a step apart."""
+    times = np.arange(len(path), dtype=np.float64) * STEP
+    return clip_states.sampled(body, path, 1.0 / STEP, times)
+
+
+def chain(
+    body: Body,
+    path: Path,
+    label: str,
+    *,
+    links: tuple[int, ...] = (),
+    rising: bool = False,
+    locked: bool = False,
+    way: bool = False,
+) -> Fragments:
+    """A path cut into fragments; the policy moves legs and waist unless told otherwise."""
+    count = path.fragments * path.steps
+    told = clip_states.targets(body, path.states)
+    closed = path.cyclic and not way
+    if closed:
+        rate = (np.roll(told[:-1], -1, axis=0) - np.roll(told[:-1], 1, axis=0)) / (2.0 * STEP)
+    else:
+        rate = np.gradient(told, STEP, axis=0)
+    told = (told[:count] + lags(body) * rate[:count]).reshape(path.fragments, path.steps, -1)
+    return Fragments(
+        body,
+        links or legs_and_waist(body),
+        told,
+        np.full(path.fragments, path.steps),
+        at_origin(body, path.states[: count : path.steps]),
+        (Chain(label, 0, path.fragments, path.mirrored, path.cyclic, rising, locked, way),),
+        ((0,),),
+    )
+
+
+def bridged(body: Body, path: Array, before: Array, seconds: float = BRIDGE) -> Array:
+    """States `(steps + 1, state)` that begin as `before` `(state,)` is, and move as it does, and
+    become those of the path: what differs at first fades within some seconds (§5.4)."""
+    count = min(round(seconds / STEP), len(path) - 1)
+    span = count * STEP
+    s = np.minimum(np.arange(len(path)) / count, 1.0)
+    stays = 2.0 * s**3 - 3.0 * s**2 + 1.0
+    goes = span * (s**3 - 2.0 * s**2 + s)
+    before = facing_as(body, before[None], path[:1])[0]
+    out = np.array(path[:, : body.positions])
+    v = body.positions
+    off, rate = before[:3] - path[0, :3], before[v : v + 3] - path[0, v : v + 3]
+    off[:2] = 0.0
+    out[:, :3] += np.outer(stays, off) + np.outer(goes, rate)
+    for number, link in enumerate(body.links):
+        where, spin = body.q_slices[number], body.v_slices[number]
+        if link.joint == "hinge":
+            off, rate = before[where] - path[0, where], before[v:][spin] - path[0, v:][spin]
+            out[:, where] += np.outer(stays, off) + np.outer(goes, rate)
+            continue
+        turn, spin = slice(where.stop - 4, where.stop), slice(spin.stop - 3, spin.stop)
+        one, other = before[turn], path[0, turn]
+        off = to_rotation_vector(multiply(one, conjugate(other)))
+        rate = rotate(one, before[v:][spin]) - rotate(other, path[0, v:][spin])
+        by = from_rotation_vector(np.outer(stays, off) + np.outer(goes, rate))
+        out[:, turn] = multiply(by, path[:, turn])
+    return moving(body, out)
+
+
+def facing_as(body: Body, states: Array, others: Array) -> Array:
+    """States that face as others do."""
+    return turned(body, states, headings(body, others) - headings(body, states), np.zeros(3))
+
+
+def lags(body: Body) -> Array:
+    """`(targets,)` kd/kp of each target's joint: by so much servos with damping lag."""
+    out = np.empty(body.target_size)
+    for number, link in enumerate(body.links[1:], start=1):
+        out[body.target_slices[number]] = link.damping / max(link.stiffness, 1e-9)
+    return out
+
+
+def _facing(body: Body, path: Array, way: Array) -> Array:
+    """Positions turned so that the way leads forward, or, on the spot, the body faces forward."""
+    ahead = body.skeleton.forward
+    if np.linalg.norm(way) > 0.2:
+        angle = np.arctan2(way[1], way[0])
+    else:
+        facing = headings(body, path)
+        angle = np.arctan2(np.sin(facing).mean(), np.cos(facing).mean())
+    whole = np.concatenate([path, np.zeros((len(path), body.velocities))], axis=1)
+    by = np.full(len(path), np.arctan2(ahead[1], ahead[0]) - angle)
+    return turned(body, whole, by, np.zeros(3))[:, : body.positions]
+
+
+def _coordinates(body: Body, path: Array) -> Array:
+    """Root positions and rotation vectors `(frames, 6 + targets)`, without jumps."""
+    root = to_rotation_vector(path[:, 3:7])
+    return np.concatenate([path[:, :3], root, clip_states.targets(body, path)], axis=1)
+
+
+def _positions(body: Body, values: Array) -> Array:
+    out = np.empty((len(values), body.positions))
+    out[:, :3], out[:, 3:7] = values[:, :3], from_rotation_vector(values[:, 3:6])
+    for number, link in enumerate(body.links[1:], start=1):
+        own = values[:, 6:][:, body.target_slices[number]]
+        hinge = link.joint == "hinge"
+        out[:, body.q_slices[number]] = own if hinge else from_rotation_vector(own)
+    return out
+
+
+def _smoothed(values: Array, harmonics: int) -> Array:
+    found = np.fft.rfft(values, axis=0)
+    found[harmonics + 1 :] = 0.0
+    return np.asarray(np.fft.irfft(found, n=len(values), axis=0))

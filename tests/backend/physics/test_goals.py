@@ -1,0 +1,76 @@
+"""The greedy planner and what turns a character."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.errors import UserError
+from backend.physics.control_graph import ControlGraph
+from backend.physics.goals import Goal, goal_of
+from backend.physics.simulating import Settings, world_of
+from backend.physics.steering import Steering
+
+from .test_world import graph, saved
+
+
+def unicycle(goal: Goal, seconds: float, speed: float = 1.2, rate: float = 0.8) -> np.ndarray:
+    """Where something goes that always moves ahead and turns as the planner says."""
+    place, heading, rows = np.zeros(2), 0.0, []
+    for _ in range(round(seconds * 10)):
+        heading += 0.1 * rate * goal.turn(place, heading)
+        place = place + 0.1 * speed * np.array([np.cos(heading), np.sin(heading)])
+        rows.append(place)
+    return np.array(rows)
+
+
+def test_turns_go_the_shorter_way_round() -> None:
+    assert goal_of({"heading": np.pi - 0.2}).turn(np.zeros(2), -np.pi + 0.2) < 0.0
+    assert goal_of({"heading": 0.1}).turn(np.zeros(2), 0.1) == pytest.approx(0.0)
+    assert goal_of({"target": [0.0, 5.0]}).turn(np.zeros(2), 0.0) == 1.0
+    assert goal_of({"target": [0.0, -5.0]}).turn(np.zeros(2), 0.0) == -1.0
+
+
+def test_a_target_is_reached() -> None:
+    way = unicycle(goal_of({"target": [-6.0, 4.0]}), 20.0)
+    assert np.linalg.norm(way - [-6.0, 4.0], axis=1).min() < 0.3
+
+
+def test_a_closed_path_is_followed_round_and_round() -> None:
+    angles = np.linspace(0.0, 2.0 * np.pi, 60, endpoint=False) - 0.5 * np.pi
+    circle = 4.0 * np.stack([np.cos(angles), 1.0 + np.sin(angles)], axis=1)
+    goal = goal_of({"path": {"points": circle.tolist(), "closed": True}})
+    way = unicycle(goal, 60.0)
+    off = np.abs(np.linalg.norm(way - [0.0, 4.0], axis=1) - 4.0)
+    assert off[50:].max() < 0.5
+    turned = np.unwrap(np.arctan2(way[:, 1] - 4.0, way[:, 0]))
+    assert turned[-1] - turned[0] > 4.0 * np.pi
+
+
+def test_left_and_right_swap_in_mirrored_strides() -> None:
+    steering = Steering(np.full((2, 3), 1.0), np.full((2, 3), -3.0), 0.5)
+    assert steering.offsets(0.5, 0, False).tolist() == [0.5] * 3
+    assert steering.offsets(0.5, 0, True).tolist() == [-1.5] * 3
+    assert steering.offsets(-1.0, 1, False).tolist() == [-3.0] * 3
+    assert steering.offsets(-1.0, 1, True).tolist() == [1.0] * 3
+
+
+def test_a_goal_needs_steering_and_must_make_sense(tmp_path: Path) -> None:
+    told: dict[str, Any] = {"graph": saved(tmp_path), "goal": {"heading": 1.0}}
+    with pytest.raises(UserError, match="cannot be steered"):
+        world_of(Settings([told]))
+    own = graph()
+    shape = own.policy.offsets.shape
+    steering = Steering(np.full(shape, 0.01), np.full(shape, -0.01), 0.3)
+    ControlGraph(own.skill, own.policy, {0: steering}).save(tmp_path / "steered.limber")
+    again = ControlGraph.load(tmp_path / "steered.limber").steering[0]
+    assert np.array_equal(again.left, steering.left) and again.rate == steering.rate
+    told["graph"] = str(tmp_path / "steered.limber")
+    world = world_of(Settings([told]))
+    assert world.characters[0].goal is not None
+    for bad in ({"target": [1.0]}, {"path": {"points": []}}, {"fly": True}):
+        with pytest.raises(UserError):
+            world_of(Settings([{**told, "goal": bad}]))
