@@ -6,6 +6,7 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import bpy
 from bpy.types import Action, Object
@@ -62,7 +63,7 @@ def baking_entry(
         raise UserError("The Action of this clip was deleted; choose another clip.")
     rig = read_rig(obj)
     clip = yield from part(clips.reading(obj, found, rig), 0.0, 0.5)
-    return (yield from part(_baking(obj, rig, [cut(clip, chosen)], how), 0.5, 1.0))
+    return (yield from part(baking_clips(obj, rig, [cut(clip, chosen)], how), 0.5, 1.0))
 
 
 def baking_file(
@@ -84,7 +85,7 @@ def baking_file(
     if how.name and len(fitted) > 1:
         fitted = [replace(clip, label=f"{how.name} {clip.label}") for clip in fitted]
         how = replace(how, name="")
-    return (yield from part(_baking(obj, rig, fitted, how), 0.2, 1.0))
+    return (yield from part(baking_clips(obj, rig, fitted, how), 0.2, 1.0))
 
 
 def cut(clip: Clip, chosen: slice) -> Clip:
@@ -95,25 +96,34 @@ def cut(clip: Clip, chosen: slice) -> Clip:
     return clip.cut(start, stop)
 
 
-def _baking(
-    obj: Object, rig: Rig, wanted: Sequence[Clip], how: BakeSettings
+def baking_clips(
+    obj: Object, rig: Rig, wanted: Sequence[Clip], how: BakeSettings, starts: Sequence[int] = ()
 ) -> Generator[float, None, list[Action]]:
-    """Bakes one clip after the other; stopped halfway, it takes the new Actions away again."""
+    """Bakes one clip after the other; stopped halfway, it takes the new Actions away again.
+
+    Each begins at its own frame of `starts`, if these are given.
+    """
     before, known = compat.assigned(obj), {action.name for action in bpy.data.actions}
     made: list[Action] = []
     try:
         for number, clip in enumerate(wanted):
             start, stop = ((number + end) / len(wanted) for end in (0, 1))
-            made.append((yield from part(bake.baking(obj, clip, how, rig), start, stop)))
+            own = replace(how, start=starts[number]) if starts else how
+            made.append((yield from part(bake.baking(obj, clip, own, rig), start, stop)))
             yield stop
     except BaseException:
-        if obj.animation_data is not None:
-            compat.assign(obj, *before)
-        for action in made:
-            if action.name not in known:  # one that took another's place stays
-                _remove(obj, action)
+        # One that took another's place stays.
+        take_back(obj, before, [action for action in made if action.name not in known])
         raise
     return made
+
+
+def take_back(obj: Object, before: tuple[Action | None, Any], made: Sequence[Action]) -> None:
+    """Removes new Actions and has the object play what it played before."""
+    if obj.animation_data is not None:
+        compat.assign(obj, *before)
+    for action in made:
+        _remove(obj, action)
 
 
 def _remove(obj: Object, action: Action) -> None:

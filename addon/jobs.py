@@ -17,7 +17,7 @@ from ..backend.motion.clip import Clip
 from ..backend.runtime import job_folder, processes
 from ..backend.runtime.files import plain_errors
 from ..backend.runtime.job_folder import GRACE, Spec, Status, Watch
-from .work import aside, part
+from .work import TICK, aside, part
 
 REPORT = "report.txt"
 """What a finished job has to say, for people."""
@@ -47,13 +47,14 @@ def preparing(
     settings: dict[str, Any] | None = None,
     *,
     label: str = "",
+    seed: int = 0,
 ) -> Generator[float, None, Path]:
     """A worker that reads clips and makes a job of them; closed halfway it leaves nothing."""
     clips = yield from part(reading, 0.0, 0.95)
     unwanted = threading.Event()
 
     def write() -> Path:
-        folder = create(root, kind, settings, clips, label=label)
+        folder = create(root, kind, settings, clips, label=label, seed=seed)
         if unwanted.is_set():
             job_folder.remove(folder)
         return folder
@@ -76,6 +77,22 @@ def start(folder: Path, python: Path) -> None:
         except BaseException as error:
             job_folder.set_state(folder, "failed", str(error))
             raise
+
+
+def doing(folder: Path, python: Path) -> Generator[float, None, None]:
+    """A worker that runs a job and waits for its good end; closed halfway, it cancels the job."""
+    start(folder, python)
+    watch, status = Watch(folder), None
+    try:
+        while status is None or status.active:
+            status = follow(watch)
+            yield status.progress.fraction if status.progress is not None else 0.0
+            time.sleep(TICK)
+    except BaseException:
+        job_folder.ask_to_cancel(folder)
+        raise
+    if status.state != "done":
+        raise UserError(status.sentence)
 
 
 def cancel(folder: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from bpy.types import Constraint, FCurve, Object, PoseBone
+from bpy.types import ID, Constraint, FCurve, Object, PoseBone
 
 from ..backend.motion.rig import Rig
 from .curves import sampling
@@ -157,3 +157,14 @@ def _is_moved(obj: Object) -> bool:
     partly = obj.parent is not None and obj.parent_type not in {'OBJECT', 'ARMATURE'}
     constrained = any(not constraint.mute for constraint in obj.constraints)
     return bool(animated or follows or partly or constrained or obj.rigid_body is not None)
+
+
+def may_move(target: ID) -> bool:
+    """Whether keys, a parent or constraints may move an object or change other data."""
+    animation = target.animation_data
+    keyed = animation is not None and (
+        animation.action is not None or len(animation.drivers) or len(animation.nla_tracks)
+    )
+    if keyed or not isinstance(target, Object):
+        return bool(keyed)
+    return target.parent is not None or bool(len(target.constraints))

@@ -18,9 +18,18 @@ from bpy.props import (
 from bpy.types import Action, Context, Object, PropertyGroup
 
 from . import clip_list, guesses
+from .physics.props import BodySettings, PhysicalSettings, TransitionSettings
+from .physics.simulate_props import LearnGraphSettings, LearnSettings, SimulateSettings
 from .rig import PROFILES, unit
 from .style.props import StyleSettings, TrainSettings
 from .style.sequence_props import FillSettings, MarkerSettings, TrajectorySettings
+from .vae.props import (
+    FigureSettings,
+    PolicySettings,
+    VaeSettings,
+    VaeTrainSettings,
+    WalkSettings,
+)
 
 _AXES = [
     ("X", "X", ""),
@@ -92,6 +101,11 @@ class ClipEntry(PropertyGroup):
         name="Loop",
         description="The motion repeats: its last frame is the first of the next round",
         default=False,
+        override=_KEPT,
+    )
+    motion_type: StringProperty(
+        name="Motion Type",
+        description="What kind of motion this is, for a Motion VAE that tells kinds apart",
         override=_KEPT,
     )
     frames: IntProperty(name="Frames", description="Number of frames", override=_KEPT)
@@ -274,6 +288,8 @@ class RigSettings(PropertyGroup):
     )
     style: PointerProperty(type=StyleSettings, name="Style", override=_KEPT)
     markers: PointerProperty(type=MarkerSettings, name="Markers", override=_KEPT)
+    vae: PointerProperty(type=VaeSettings, name="Motion VAE", override=_KEPT)
+    body: PointerProperty(type=BodySettings, name="Physics Body", override=_KEPT)
 
 
 class BakeOptions:
@@ -412,6 +428,15 @@ class SceneSettings(PropertyGroup):
     style_training: PointerProperty(type=TrainSettings, name="Train Style")
     trajectories: PointerProperty(type=TrajectorySettings, name="Key Trajectories")
     filling: PointerProperty(type=FillSettings, name="Fill Markers")
+    vae_training: PointerProperty(type=VaeTrainSettings, name="Train Motion VAE")
+    policy_training: PointerProperty(type=PolicySettings, name="Learn Policy")
+    walk: PointerProperty(type=WalkSettings, name="Walk")
+    vae_figure: PointerProperty(type=FigureSettings, name="Figures")
+    physical: PointerProperty(type=PhysicalSettings, name="Make Physical")
+    transitions: PointerProperty(type=TransitionSettings, name="Transitions")
+    skill_learning: PointerProperty(type=LearnSettings, name="Learn Skill")
+    graph_learning: PointerProperty(type=LearnGraphSettings, name="Learn Graph")
+    simulation: PointerProperty(type=SimulateSettings, name="Simulate")
 
 
 CLASSES = (

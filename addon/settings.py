@@ -45,6 +45,11 @@ def styles_folder() -> Path:
     return Path(bpy.utils.extension_path_user(PACKAGE, path="styles"))
 
 
+def models_folder() -> Path:
+    """Where trained Motion VAEs and policies are kept; they outlast updates of Limber."""
+    return Path(bpy.utils.extension_path_user(PACKAGE, path="models"))
+
+
 def session_log() -> Path:
     """What the live session prints."""
     return Path(bpy.utils.extension_path_user(PACKAGE, path="logs")) / "session.log"

@@ -16,7 +16,7 @@ from typing import Any
 import bpy
 
 from ...backend.errors import UserError
-from . import backend, clips, jobs, style
+from . import backend, clips, jobs, physics, style, vae
 from .common import USER_ERROR, say
 
 
@@ -39,10 +39,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="blender --command limber", description="Limber: clips, baking, styles and jobs."
+        prog="blender --command limber",
+        description="Limber: clips, baking, styles, walks, physics and jobs.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (clips, style, jobs, backend):
+    for module in (clips, style, vae, physics, jobs, backend):
         module.add_commands(commands)
     return parser
 

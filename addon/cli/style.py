@@ -13,6 +13,7 @@ from bpy.types import Action, Object
 from ...backend.errors import UserError
 from .. import jobs, settings, work
 from ..bake import BakeSettings
+from ..model_list import copy_result
 from ..ops.jobs import see_through
 from ..rig import read_rig
 from ..style import markers, models, trajectories
@@ -57,7 +58,7 @@ def _train_style(options: argparse.Namespace) -> int:
     say(f"Job {folder.name}")
     jobs.start(folder, python)
     see_through(folder, say)
-    models.copy_result(folder, options.out)
+    copy_result(folder, options.out)
     report = json.loads((folder / "report.json").read_text("utf-8"))
     lines = models.describe(options.out).split("\n")
     show({"style": str(options.out), **report}, options.json, [*lines, str(options.out)])

@@ -7,6 +7,7 @@ from typing import Any
 from bpy.types import Context
 
 from ...backend.errors import UserError
+from ..clip_list import require_own
 from ..rig import require_rig
 from ..work import require_idle
 
@@ -28,3 +29,11 @@ class NeedsRig:
     def require(cls, context: Context) -> None:
         """A `UserError` that says what is missing; quick enough for every redraw."""
         require_rig(context)
+
+
+class OwnRig(NeedsRig):
+    """For operators that keep something on the character."""
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        require_own(require_rig(context))

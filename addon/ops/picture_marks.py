@@ -54,11 +54,20 @@ class Marks:
         gpu.state.blend_set('NONE')
 
 
-def draw_ring(place: Vector) -> None:
+def draw_ring(place: Vector, radius: float = 9.0) -> None:
     """A point that stands out, in pixels."""
     gpu.state.blend_set('ALPHA')
-    _ring(place, 9.0, _SHADOW, 4.0)
-    _ring(place, 9.0, _POINT, 2.0)
+    _ring(place, radius, _SHADOW, 4.0)
+    _ring(place, radius, _POINT, 2.0)
+    gpu.state.blend_set('NONE')
+
+
+def draw_line(a: Vector, b: Vector, colour: tuple[float, ...]) -> None:
+    """A line that stands out, in pixels, with a point at its end."""
+    gpu.state.blend_set('ALPHA')
+    _strip([a, b], _SHADOW, 5.0)
+    _strip([a, b], colour, 3.0)
+    _disc(b, 6.0, colour)
     gpu.state.blend_set('NONE')
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import bpy
-from bpy.app.handlers import persistent
-from bpy.props import StringProperty
 from bpy.types import Context, Event, Object, Operator
 
 from ...backend.errors import UserError
@@ -19,23 +16,12 @@ from ..style import live, models, pose, solving
 from ..style.pose import Poser
 from ..style.props import TrainOptions
 from ..style.solving import Solved
-from ..work import ReportingOperator, WorkOperator, redraw_panels
+from ..work import ReportingOperator, WorkOperator
 from .bake import fill_in
-from .base import NeedsRig
+from .base import OwnRig
 from .jobs import run
-
-_EVERY = 0.5
-"""Seconds between two looks at jobs that train styles."""
-_STALE = 2.0
-"""Seconds after which a panel that is drawn asks for a look: a job may have been resumed."""
-
-
-class OwnRig(NeedsRig):
-    """For operators that keep something on the character."""
-
-    @classmethod
-    def require(cls, context: Context) -> None:
-        clip_list.require_own(require_rig(context))
+from .model_files import AddsFile, RemovesActive
+from .taking_in import take_in_soon
 
 
 class LIMBER_OT_train_style(OwnRig, WorkOperator, TrainOptions, Operator):
@@ -92,90 +78,30 @@ def training(options: Any) -> dict[str, Any]:
     }
 
 
-def take_in_soon() -> None:
-    """Has a timer turn jobs into styles when they are done; cheap enough for a draw."""
-    if not bpy.app.timers.is_registered(_take_in):
-        bpy.app.timers.register(_take_in, persistent=True)
-
-
-def take_in_soon_if_stale() -> None:
-    """As `take_in_soon`, unless it was just done."""
-    if time.monotonic() - Waiting.seen > _STALE:
-        take_in_soon()
-
-
-class Waiting:
-    """When jobs that train styles were last looked at."""
-
-    seen: ClassVar[float] = 0.0
-
-
-def _take_in() -> float | None:
-    Waiting.seen = time.monotonic()
-    waiting = [models.take_in(obj) for obj in _learning()]
-    if waiting:
-        redraw_panels(bpy.context)
-    return _EVERY if any(waiting) else None
-
-
-def _learning() -> list[Object]:
-    """Characters with styles that are still to come from a job."""
-    armatures = (obj for obj in bpy.data.objects if obj.type == 'ARMATURE' and not obj.library)
-    return [obj for obj in armatures if models.pending(obj)]
-
-
-@persistent
-def _look_for_jobs(*_: object) -> None:
-    """A file that is opened, or what is undone, may wait for a style that is ready."""
-    if _learning():
-        take_in_soon()
-
-
-class LIMBER_OT_add_style(OwnRig, ReportingOperator, Operator):
+class LIMBER_OT_add_style(AddsFile, Operator):
     """Add a style from a .limber file that was trained on a rig with the same bones"""
 
     bl_idname = "limber.add_style"
     bl_label = "Add Style"
-    bl_options = {'REGISTER', 'UNDO'}
+    what = "a style"
+    models = models
 
-    filepath: StringProperty(
-        name="File", description="A .limber file that holds a style", subtype='FILE_PATH'
-    )
-    filter_glob: StringProperty(default="*.limber", options={'HIDDEN'})
-
-    def invoke(self, context: Context, event: Event) -> set[str]:
-        if self.filepath:
-            return self.execute(context)
-        self.filepath = str(settings.styles_folder()) + "/"
-        context.window_manager.fileselect_add(self)
-        return {'RUNNING_MODAL'}
-
-    def act(self, context: Context) -> None:
-        if not self.filepath:
-            raise UserError("Choose a .limber file that holds a style.")
-        obj = require_rig(context)
-        path = Path(bpy.path.abspath(self.filepath))
-        models.check(path, read_rig(obj).skeleton)
-        models.add_file(obj, path)
+    @staticmethod
+    def folder() -> Path:
+        return settings.styles_folder()
 
 
-class LIMBER_OT_remove_style(OwnRig, ReportingOperator, Operator):
+class LIMBER_OT_remove_style(RemovesActive, Operator):
     """Take the active style off the list; its file stays"""
 
     bl_idname = "limber.remove_style"
     bl_label = "Remove Style"
-    bl_options = {'REGISTER', 'UNDO'}
+    what = "style"
+    models = models
 
-    @classmethod
-    def require(cls, context: Context) -> None:
-        super().require(context)
-        obj = require_rig(context)
-        if models.active(obj) is None:
-            raise UserError(f"{obj.name} has no style.")
-
-    def act(self, context: Context) -> None:
-        obj = require_rig(context)
-        models.remove(obj, obj.limber.style.style_index)
+    @staticmethod
+    def index(obj: Object) -> int:
+        return obj.limber.style.style_index
 
 
 class LIMBER_OT_pose_live(OwnRig, ReportingOperator, Operator):
@@ -259,17 +185,3 @@ CLASSES = (
     LIMBER_OT_key_pose,
     LIMBER_OT_switch_back,
 )
-
-_HANDLERS = ("load_post", "undo_post", "redo_post")
-
-
-def register() -> None:
-    for name in _HANDLERS:
-        getattr(bpy.app.handlers, name).append(_look_for_jobs)
-
-
-def unregister() -> None:
-    for name in _HANDLERS:
-        getattr(bpy.app.handlers, name).remove(_look_for_jobs)
-    if bpy.app.timers.is_registered(_take_in):
-        bpy.app.timers.unregister(_take_in)

@@ -10,7 +10,7 @@ from ..rig import require_rig
 from ..style import handles
 from ..style.props import KINDS
 from ..work import ReportingOperator
-from .style import OwnRig
+from .base import OwnRig
 
 
 class _ActiveHandle(OwnRig):

@@ -16,8 +16,8 @@ from ..rig import read_rig, require_rig
 from ..style import image_pose, live, models
 from ..style.image_pose import Spot
 from ..work import ReportingOperator, require_idle
+from .base import OwnRig
 from .picture_marks import Marks
-from .style import OwnRig
 
 _PICK = 30.0
 """Pixels within which the pointer picks a joint or a point."""

@@ -16,8 +16,8 @@ from ..rig import require_rig
 from ..style import latent_map, live
 from ..style.keeping import KeptPose
 from ..work import WorkOperator, require_idle
+from .base import OwnRig
 from .picture_marks import draw_ring
-from .style import OwnRig
 
 _HINT = "Move over the map to pose   Click: keep the pose   Esc or right click: put it back"
 

@@ -18,7 +18,7 @@ from ..style.markers import Filled
 from ..style.sequence_props import FillOptions
 from ..work import ReportingOperator, WorkOperator
 from .bake import fill_in
-from .style import OwnRig
+from .base import OwnRig
 from .style_trajectories import bake_settings, chosen_frames
 
 

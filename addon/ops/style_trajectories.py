@@ -16,7 +16,7 @@ from ..style.sequence_props import SequenceOptions
 from ..style.trajectories import Motion
 from ..work import WorkOperator
 from .bake import fill_in
-from .style import OwnRig
+from .base import OwnRig
 
 
 def chosen_frames(options: SequenceOptions) -> range:

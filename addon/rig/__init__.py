@@ -50,7 +50,7 @@ def require_rig(context: Context) -> Object:
     active = context.view_layer.objects.active
     if active is not None and active.type != 'ARMATURE':
         handled = handled_by(active, context.view_layer.objects)
-        active = active.find_armature() or handled or active
+        active = active.find_armature() or handled or _walking(context, active) or active
     if active is not None and active.type == 'ARMATURE':
         return active
     armatures = [obj for obj in context.view_layer.objects if obj.type == 'ARMATURE']
@@ -69,6 +69,19 @@ def handled_by(target: Object, objects: Iterable[Object]) -> Object | None:
             if any(entry.target == target for entry in used):
                 return obj
     return None
+
+
+def _walking(context: Context, target: Object) -> Object | None:
+    """The one character that can walk, if this is the object or the curve that it walks to."""
+    walk = context.scene.limber.walk
+    if target not in (walk.target, walk.path):
+        return None
+    found = [
+        obj
+        for obj in context.view_layer.objects
+        if obj.type == 'ARMATURE' and len(obj.limber.vae.models)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def profile_of(obj: Object) -> Profile:

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import bpy
 import numpy as np
 from bpy.types import Object
 
 from ...backend.errors import UserError
 from ...backend.motion.skeleton import Skeleton
 from ...backend.runtime import limber_file
-from ...backend.runtime.files import aside, plain_errors
-from ...backend.runtime.job_folder import Watch, folders
 from ...backend.style.features import Features
-from .. import jobs, settings
+from .. import settings
+from ..model_list import Kind, named
+from ..model_list import file_of as file_of
 
 if TYPE_CHECKING:  # props.py needs files of this folder
     from .props import StyleEntry
 
 KIND = "style"
 """What a style's file says that it holds."""
-_UNSAFE = '<>:"/\\|?*'
-"""Characters that some systems do not have in names of files."""
 
 
 def add_file(obj: Object, path: Path) -> StyleEntry:
     """Lists the style in a file, or gives the entry that it already has."""
-    styles = obj.limber.style.styles
-    for index, entry in enumerate(styles):
-        if entry.filepath and file_of(entry) == path:
-            obj.limber.style.style_index = index
-            return entry
-    about = describe(path)
-    entry = _new(obj, path.stem)
-    entry.filepath, entry.about = str(path), about
+    style = obj.limber.style
+    entry, style.style_index = STYLES.add_file(style.styles, path)
     return entry
 
 
@@ -64,23 +53,12 @@ def active(obj: Object) -> StyleEntry | None:
 
 def pending(obj: Object) -> list[StyleEntry]:
     """Styles that are still to come from a job."""
-    return [each for each in obj.limber.style.styles if each.job and not each.filepath]
+    return STYLES.pending(obj.limber.style.styles)
 
 
 def take_in(obj: Object) -> bool:
     """Turns finished jobs into styles; whether there are jobs to go on waiting for."""
-    waiting = False
-    for entry in pending(obj):
-        job = next((f for f in folders(settings.jobs_folder()) if f.name == entry.job), None)
-        if job is None:
-            _say(entry, f"The job that trained {entry.name} was removed; remove the style too.")
-            continue
-        status = jobs.follow(Watch(job))
-        _say(entry, "" if status.active or status.state == "done" else status.sentence)
-        if status.state == "done":
-            _take(entry, job)
-        waiting = waiting or status.active
-    return waiting
+    return STYLES.take_in(obj.limber.style.styles)
 
 
 def trained(obj: Object) -> list[StyleEntry]:
@@ -105,15 +83,7 @@ def require_trained(obj: Object) -> list[StyleEntry]:
 
 def problem(entry: StyleEntry) -> str:
     """Why a style cannot be used, as a sentence, from what is quickly seen; else empty."""
-    if entry.filepath and not file_of(entry).is_file():
-        name = file_of(entry).name
-        return f"The file {name} of the style {entry.name} is gone; train or add the style again."
-    return entry.problem
-
-
-def file_of(entry: StyleEntry) -> Path:
-    """Where a style is kept."""
-    return Path(bpy.path.abspath(entry.filepath))
+    return STYLES.problem(entry)
 
 
 def check(path: Path, skeleton: Skeleton) -> None:
@@ -135,45 +105,12 @@ def describe(path: Path) -> str:
     return "\n".join(filter(None, lines))
 
 
-def copy_result(job: Path, path: Path) -> None:
-    """Keeps a copy of the style that a job has made."""
-    with plain_errors(path, "written"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with (job / "result.limber").open("rb") as source, aside(path) as copy:
-            shutil.copyfileobj(source, copy)
-
-
-def named(labels: Sequence[str]) -> str:
-    """A name for what was learned from clips of these names."""
-    if len(labels) > 3:
-        return f"{labels[0]} and {len(labels) - 1} more"
-    return " and ".join(filter(None, [", ".join(labels[:-1]), *labels[-1:]]))
-
-
 def _new(obj: Object, name: str) -> StyleEntry:
     style = obj.limber.style
     entry = style.styles.add()
     style.style_index = len(style.styles) - 1
     entry.name = name
     return entry
-
-
-def _say(entry: StyleEntry, sentence: str) -> None:
-    if entry.problem != sentence:  # else Blender would think that the object has changed
-        entry.problem = sentence
-
-
-def _take(entry: StyleEntry, job: Path) -> None:
-    """Keeps a copy of what a job has made, out of the reach of Remove Job."""
-    safe = "".join("_" if letter in _UNSAFE else letter for letter in entry.name).strip(". ")
-    path = settings.styles_folder() / f"{safe} {job.name.rpartition('-')[2]}{limber_file.SUFFIX}"
-    try:
-        if not path.is_file():
-            copy_result(job, path)
-        entry.about = describe(path)
-        entry.filepath = str(path)
-    except UserError as error:
-        _say(entry, str(error))
 
 
 def _read(path: Path) -> limber_file.Content:
@@ -188,3 +125,10 @@ def _features(path: Path, meta: dict[str, Any]) -> Features:
         return Features(skeleton, skeleton.rest_rotations, free, float(meta["fps"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"The style in {path.name} is damaged; train it again.") from error
+
+
+def _fill(entry: StyleEntry, path: Path) -> None:
+    entry.about = describe(path)
+
+
+STYLES = Kind("style", lambda: settings.styles_folder(), _fill)

@@ -100,4 +100,13 @@ def draw_job_progress(layout: UILayout, status: Status) -> None:
         column.label(text=f"{duration(progress.seconds_left)} left")
 
 
+def draw_training(layout: UILayout, job: str) -> None:
+    """How far the job of that name is, for what waits for it."""
+    status: Status | None = next((s for s in statuses() if s.folder.name == job), None)
+    if status is not None and status.active:
+        draw_job_progress(layout, status)
+    else:
+        layout.label(text="Waiting for its job", icon='TIME')
+
+
 CLASSES = (LIMBER_PT_jobs, LIMBER_PT_earlier_jobs)

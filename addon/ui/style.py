@@ -6,13 +6,13 @@ from typing import Any
 
 from bpy.types import Context, Menu, Object, Panel, PropertyGroup, UILayout, UIList
 
-from ...backend.runtime.job_folder import Status
 from .. import session
 from ..ops import style as operators
-from ..ops.jobs import look_if_stale, statuses
+from ..ops.jobs import look_if_stale
+from ..ops.taking_in import take_in_soon_if_stale
 from ..rig import require_rig
 from ..style import live, models
-from .jobs import draw_job_progress
+from .jobs import draw_training
 from .sidebar import Sidebar, draw_progress, has_rig, narrow, rig_or_sentence
 from .text import draw_text
 
@@ -129,24 +129,16 @@ def _draw_style(layout: UILayout, context: Context, obj: Object) -> None:
         return
     if models.pending(obj):
         look_if_stale()
-        operators.take_in_soon_if_stale()
+        take_in_soon_if_stale()
     if why := models.problem(entry):
         draw_text(layout, context, why, icon='ERROR')
     elif not entry.filepath:
-        _draw_training(layout, entry.job)
+        draw_training(layout, entry.job)
     else:
         column = layout.column(align=True)
         column.active = False
         for line in entry.about.split("\n"):
             column.label(text=line)
-
-
-def _draw_training(layout: UILayout, job: str) -> None:
-    status: Status | None = next((s for s in statuses() if s.folder.name == job), None)
-    if status is not None and status.active:
-        draw_job_progress(layout, status)
-    else:
-        layout.label(text="Waiting for its job", icon='TIME')
 
 
 def _draw_posing(layout: UILayout, context: Context, obj: Object) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Object, Panel, UILayout
+from bpy.types import Context, Panel, UILayout
 
+from ..movers import may_move
 from ..ops import style_trajectories as operators
 from ..rig import require_rig
 from ..style import handles
@@ -24,22 +25,13 @@ class LIMBER_PT_trajectories(Sidebar, Panel):
     def draw(self, context: Context) -> None:
         layout = self.layout
         used = handles.used(require_rig(context))
-        moving = sum(entry.target is not None and moves(entry.target) for entry in used)
+        moving = sum(entry.target is not None and may_move(entry.target) for entry in used)
         layout.label(text=f"{moving} of {len(used)} handles are animated", icon='CURVE_PATH')
         draw_sequence(layout, context.scene.limber.trajectories)
         row = layout.row()
         row.scale_y = 1.5
         row.operator("limber.key_trajectories", icon='KEYFRAME_HLT')
         draw_progress(layout, *operators.CLASSES)
-
-
-def moves(target: Object) -> bool:
-    """Whether keys, a parent or constraints may move an object."""
-    animation = target.animation_data
-    keyed = animation is not None and (
-        animation.action is not None or len(animation.drivers) or len(animation.nla_tracks)
-    )
-    return bool(keyed or target.parent is not None or len(target.constraints))
 
 
 def draw_sequence(layout: UILayout, settings: SequenceOptions) -> None:

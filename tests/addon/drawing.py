@@ -140,14 +140,12 @@ def panels() -> list[type]:
         (cls for cls in mine if not getattr(cls, "bl_parent_id", "")),
         key=lambda cls: getattr(cls, "bl_order", 0),
     )
-    return [
-        panel
-        for top in tops
-        for panel in (
-            top,
-            *(cls for cls in mine if getattr(cls, "bl_parent_id", "") == top.__name__),
-        )
-    ]
+    return [panel for top in tops for panel in _with_children(top, mine)]
+
+
+def _with_children(panel: type, every: list[type]) -> list[type]:
+    children = [cls for cls in every if getattr(cls, "bl_parent_id", "") == panel.__name__]
+    return [panel, *(below for child in children for below in _with_children(child, every))]
 
 
 def draw(panel: type) -> list[str]:

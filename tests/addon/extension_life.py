@@ -167,7 +167,8 @@ def main() -> dict[str, Any]:
         added.append(difference(before, traces()))
         bpy.ops.preferences.addon_disable(module=NAME)
         left.append(difference(before, traces()))
-    heavy = [name for name in ("torch", "scipy", "pybullet", "safetensors") if name in sys.modules]
+    packages = ("torch", "scipy", "mujoco", "pybullet", "safetensors")
+    heavy = [name for name in packages if name in sys.modules]
     visible = [name for name in ("backend", "addon", "limber") if find_spec(name)]
     return {"added": added, "left": left, "heavy": heavy, "visible": visible}
 

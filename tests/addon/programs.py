@@ -55,6 +55,17 @@ def backend(folder: Path) -> Path:
     return _program(folder / "python", _BACKEND % "")
 
 
+def physical_backend(folder: Path) -> Path:
+    """The backend; jobs of physics are stubs that take no time."""
+    stubs = """
+jobs.KINDS.update(
+    learn_graph="tests.addon.physical_jobs:learn_graph",
+    learn_skill="tests.addon.physical_jobs:learn_skill",
+    make_physical="tests.addon.physical_jobs:make_physical",
+)"""
+    return _program(folder / "physical", _BACKEND % stubs)
+
+
 def dying_backend(folder: Path) -> Path:
     """The backend; its process is killed halfway through its first job."""
     return _program(folder / "dying", _BACKEND % (_DYING % str(folder / "died")))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
+import dis
+from typing import get_type_hints
+
 import bpy
 import pytest
 from bl_ext.user_default.limber.addon import clip_list
@@ -21,7 +25,17 @@ def test_order_of_panels():
         if panel.bl_space_type == 'VIEW_3D' and not getattr(panel, "bl_parent_id", "")
     ]
     labels = [panel.bl_label for panel in tops]
-    assert labels == ["Rig", "Clips", "Bake", "Check Motion", "Style", "Jobs", "Backend"]
+    assert labels == [
+        "Rig",
+        "Clips",
+        "Bake",
+        "Check Motion",
+        "Style",
+        "Motion VAE",
+        "Physics",
+        "Jobs",
+        "Backend",
+    ]
     assert all(panel.bl_category == "Limber" for panel in tops)
 
 
@@ -114,3 +128,20 @@ def test_mesh_on_an_armature_means_the_armature():
     bpy.context.view_layer.objects.active = mesh
     assert "Hips: hips" in draw_all()["LIMBER_PT_rig"]
     assert all(isinstance(draw(panel), list) for panel in panels())
+
+
+def test_callbacks_of_properties_see_the_names_that_they_use():
+    """Blender reads annotations so that lambdas in them do not see what is in their module."""
+    kinds = (bpy.types.PropertyGroup, bpy.types.Operator, bpy.types.NodeTree, bpy.types.Node)
+    own = [cls for kind in kinds for cls in kind.__subclasses__() if ".limber." in cls.__module__]
+    seen = 0
+    for cls in own:
+        for name, hint in get_type_hints(cls).items():
+            for function in getattr(hint, "keywords", {}).values():
+                if not hasattr(function, "__code__"):
+                    continue
+                used = [i.argval for i in dis.get_instructions(function) if "GLOBAL" in i.opname]
+                known = {**vars(builtins), **function.__globals__}
+                assert set(used) <= known.keys(), f"{cls.__name__}.{name}"
+                seen += 1
+    assert seen > 20

@@ -87,11 +87,12 @@ def test_backend_installs_without_a_network(package_tool, tmp_path):
 @pytest.mark.timeout(1200)
 def test_whole_backend_installs_without_a_network(package_tool, tmp_path):
     package = package_tool.build_offline(BLENDER, tmp_path, Path(sys.executable))
-    assert {"numpy", "scipy", "torch", "safetensors", "pybullet"} <= wheels(package)
+    assert {"numpy", "scipy", "torch", "safetensors", "mujoco_core", "pybullet"} <= wheels(package)
     found = install(package, tmp_path)
     assert found["done"] == ["FINISHED"]
     assert found["torch"].startswith("2.13.0")
     assert found["pybullet"] == "3.2.7"
+    assert found["mujoco-core"] == "4.0.0"
 
 
 def test_package_for_cuda_is_refused_before_it_is_fetched(package_tool, tmp_path, monkeypatch):

@@ -1,0 +1,338 @@
+"""`make-physical`, `learn-skill`, `learn-graph`, `simulate` and `export-body`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import bpy
+from bpy.types import NodeTree, Object
+
+from ...backend.errors import UserError
+from .. import jobs, settings, work
+from ..model_list import copy_result
+from ..ops.jobs import see_through
+from ..physics import bodies, graphs, learning, models, physical, simulating
+from ..physics.simulate_props import LearnOptions, SimulateSettings
+from ..rig import read_rig
+from ..vae.walking import report
+from .common import (
+    FINE,
+    add_character,
+    add_force,
+    add_target,
+    amount,
+    character,
+    chosen_sources,
+    finish,
+    keep_existing,
+    read_clips,
+    save_file,
+    say,
+    show,
+    target_file,
+)
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Tells the parser of these commands."""
+    _add_make_physical(
+        commands.add_parser("make-physical", help="make Actions that obey physics of others")
+    )
+    _add_learn_skill(commands.add_parser("learn-skill", help="learn to keep doing a cyclic Action"))
+    _add_learn_graph(commands.add_parser("learn-graph", help="learn all of a control graph"))
+    _add_simulate(commands.add_parser("simulate", help="bake a simulation of what was learned"))
+    _add_export_body(
+        commands.add_parser("export-body", help="write a character's body as MJCF or URDF")
+    )
+
+
+def _make_physical(options: argparse.Namespace) -> int:
+    python = settings.backend_python()
+    obj = character(options)
+    target = target_file(options)
+    read = read_clips(obj, chosen_sources(obj, options))
+    _correct(obj, options)
+    panel = bpy.context.scene.limber.physical
+    panel.root_motion, panel.engine = options.root_motion.upper(), options.engine.upper()
+    for name in ("samples", "passes", "rounds"):
+        if getattr(options, name) is not None:
+            setattr(panel, name, getattr(options, name))
+    labels = [clip.label for clip in read]
+    label = f"{physical.named(labels)} for {obj.name}"
+    folder = jobs.create(
+        settings.jobs_folder(),
+        physical.KIND,
+        work.run(physical.asking(obj, read_rig(obj), panel)),
+        read,
+        label=label,
+        seed=options.seed,
+    )
+    say(f"Job {folder.name}")
+    jobs.start(folder, python)
+    see_through(folder, say)
+    made = work.run(physical.baking(obj, folder, panel))
+    save_file(target)
+    rows = [
+        {
+            "clip": each.label,
+            "action": each.action.name if each.action is not None else None,
+            "deviation_cm": each.deviation,
+            "worst_cm": each.worst,
+            "fell": each.fell,
+            "note": each.note,
+        }
+        for each in made
+    ]
+    show({"file": str(target), "clips": rows}, options.json, [each.sentence for each in made])
+    return FINE
+
+
+def _learn_skill(options: argparse.Namespace) -> int:
+    python = settings.backend_python()
+    keep_existing(options.out, options.force)
+    obj = character(options)
+    sources = chosen_sources(obj, options)
+    if len(sources) != 1:
+        raise UserError("One skill is learned at a time; name its Action with --action.")
+    read = [replace(clip, loop=True) for clip in read_clips(obj, sources)]
+    _correct(obj, options)
+    panel = bpy.context.scene.limber.skill_learning
+    panel.symmetric = not options.uneven
+    _set_learning(panel, options)
+    asked = work.run(learning.asking_skill(obj, read_rig(obj), panel, _earlier(options)))
+    label = f"{read[0].label} for {obj.name}"
+    folder = jobs.create(
+        settings.jobs_folder(), learning.KIND, asked, read, label=label, seed=options.seed
+    )
+    return _learn(folder, python, options)
+
+
+def _learn_graph(options: argparse.Namespace) -> int:
+    python = settings.backend_python()
+    keep_existing(options.out, options.force)
+    obj = character(options)
+    tree = _tree(obj, options)
+    _correct(obj, options)
+    panel = bpy.context.scene.limber.graph_learning
+    _set_learning(panel, options)
+    say("Reading clips")
+    earlier = _earlier(options)
+    folder = work.run(learning.preparing_graph(tree, obj, panel, earlier, options.seed))
+    return _learn(folder, python, options)
+
+
+def _tree(obj: Object, options: argparse.Namespace) -> NodeTree:
+    """The graph that was named, else the character's own."""
+    if options.graph is None:
+        return graphs.require_graph(obj)
+    found = {tree.name: tree for tree in graphs.trees()}
+    if options.graph not in found:
+        names = ", ".join(found) or "none"
+        raise UserError(f"There is no control graph {options.graph!r} in the file; it has {names}.")
+    return found[options.graph]
+
+
+def _earlier(options: argparse.Namespace) -> list[Path]:
+    return [path.absolute() for path in options.earlier or ()]
+
+
+def _set_learning(panel: LearnOptions, options: argparse.Namespace) -> None:
+    panel.ray_address, panel.engine = options.ray_address, options.engine.upper()
+    for name in ("updates", "iterations", "enough"):
+        if getattr(options, name) is not None:
+            setattr(panel, name, getattr(options, name))
+
+
+def _learn(folder: Path, python: Path, options: argparse.Namespace) -> int:
+    """Sees a job that learns through, and keeps a copy of what it has learned."""
+    say(f"Job {folder.name}")
+    jobs.start(folder, python)
+    see_through(folder, say)
+    copy_result(folder, options.out)
+    show({"graph": str(options.out), **report(folder)}, options.json, [str(options.out)])
+    return FINE
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    settings.backend_python()
+    obj = character(options)
+    target = target_file(options)
+    if options.graph is not None:
+        models.check(options.graph.absolute(), read_rig(obj).skeleton)
+        models.add_file(obj, options.graph.absolute())
+    panel = bpy.context.scene.limber.simulation
+    panel.frames, panel.frame_start = options.frames, options.start
+    panel.controller, panel.name = options.controller, options.name
+    panel.seed = options.seed
+    if options.want:
+        wander = options.want == simulating.WANDER
+        panel.then, panel.want = 'WANDER' if wander else 'CONTROLLER', options.want
+    _steer(panel, options)
+    for frame, *force in options.push or ():
+        entry = panel.pushes.add()
+        entry.character, entry.frame, entry.force = obj, round(frame), force
+    made = work.run(simulating.making([obj], panel, panel))
+    save_file(target)
+    rows = []
+    for action in made.actions:
+        first, last = (round(frame) for frame in action.frame_range)
+        rows.append({"action": action.name, "start": first, "end": last})
+    lines = [f"{row['action']}: frames {row['start']} to {row['end']}" for row in rows]
+    data = {"file": str(target), "actions": rows, "sentence": made.sentence}
+    show(data, options.json, [*lines, *filter(None, [made.sentence])])
+    return FINE
+
+
+def _steer(panel: SimulateSettings, options: argparse.Namespace) -> None:
+    """Sets in the scene where the character is to go."""
+    objects = bpy.context.scene.objects
+    for name in ("target", "path"):
+        chosen = getattr(options, name)
+        if chosen is None:
+            continue
+        if chosen not in objects or (name == "path" and objects[chosen].type != 'CURVE'):
+            what = "Curve" if name == "path" else "object"
+            raise UserError(f"There is no {what} named {chosen!r} in the scene; check its name.")
+        setattr(panel, name, objects[chosen])
+        panel.goal = name.upper()
+    if options.heading is not None:
+        panel.heading, panel.goal = math.radians(options.heading), 'HEADING'
+
+
+def _export_body(options: argparse.Namespace) -> int:
+    settings.backend_python()
+    bodies.format_of(options.out)
+    keep_existing(options.out, options.force)
+    obj = character(options)
+    if not options.listed:
+        obj.limber.body.use_clips = False
+    _correct(obj, options)
+    path = work.run(bodies.exporting(obj, options.out.absolute()))
+    show({"body": str(path)}, options.json, [str(path)])
+    return FINE
+
+
+def _correct(obj: Object, options: argparse.Namespace) -> None:
+    """Sets in the file what the Body panel would; it is not saved but for new Actions' sake."""
+    body = obj.limber.body
+    if options.mass is not None:
+        body.mass = options.mass
+    if options.strength is not None:
+        body.strength = options.strength
+    if options.strong:
+        body.strong = True
+
+
+def _add_make_physical(command: argparse.ArgumentParser) -> None:
+    add_character(command)
+    _add_body(command)
+    command.add_argument("--engine", choices=("mujoco", "bullet"), default="mujoco")
+    command.add_argument("--samples", type=int, metavar="N", help="more for hard motion")
+    command.add_argument("--passes", type=int, metavar="N", help="how often to try at each pace")
+    command.add_argument("--rounds", type=int, metavar="N", help="how often to go through loops")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="try other corrections")
+    command.add_argument(
+        "--root-motion",
+        choices=("hips", "root", "object", "in_place"),
+        default="hips",
+        help="what carries the character",
+    )
+    add_target(command)
+    finish(command, _make_physical)
+
+
+def _add_learn_skill(command: argparse.ArgumentParser) -> None:
+    add_character(command)
+    command.add_argument("--uneven", action="store_true", help="both steps are not alike")
+    _add_learning(command)
+    finish(command, _learn_skill)
+
+
+def _add_learn_graph(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="the .blend file, unless it is open"
+    )
+    command.add_argument("--object", metavar="NAME", help="armature that learns, if there are more")
+    command.add_argument(
+        "--graph", metavar="NAME", help="control graph of the file, the armature's own if left out"
+    )
+    _add_learning(command)
+    finish(command, _learn_graph)
+
+
+def _add_learning(command: argparse.ArgumentParser) -> None:
+    """What learning skills and graphs takes."""
+    _add_body(command)
+    command.add_argument(
+        "--earlier",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="learned graph to begin with; can be repeated",
+    )
+    command.add_argument("--engine", choices=("mujoco", "bullet"), default="mujoco")
+    command.add_argument("--updates", type=int, metavar="N", help="how long to practise")
+    command.add_argument("--iterations", type=int, metavar="N", help="of learning from samples")
+    command.add_argument("--enough", type=float, metavar="N", help="newtons to survive")
+    command.add_argument("--ray-address", default="", metavar="ADDRESS", help="of a Ray cluster")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="another try")
+    command.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help=".limber file to write"
+    )
+    add_force(command)
+
+
+def _add_simulate(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="the .blend file, unless it is open"
+    )
+    command.add_argument("--object", metavar="NAME", help="armature, if there are more")
+    command.add_argument(
+        "--graph", type=Path, metavar="FILE", help="learned graph instead of the active one"
+    )
+    command.add_argument("--controller", default="", metavar="NAME", help="to begin with")
+    command.add_argument(
+        "--want", default="", metavar="NAME", help="to get to and repeat; '*' to wander about"
+    )
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="wander otherwise")
+    command.add_argument("--heading", type=float, metavar="DEGREES", help="direction, 0 along X")
+    command.add_argument("--target", metavar="NAME", help="object to go to")
+    command.add_argument("--path", metavar="NAME", help="Curve to follow")
+    command.add_argument("--frames", type=int, default=250, metavar="N", help="length")
+    command.add_argument("--start", type=int, default=1, metavar="N", help="first frame")
+    command.add_argument(
+        "--push",
+        nargs=4,
+        type=float,
+        action="append",
+        metavar=("FRAME", "X", "Y", "Z"),
+        help="force on the trunk, in newtons; can be repeated",
+    )
+    command.add_argument("--name", default="", help="name of the Action")
+    add_target(command)
+    finish(command, _simulate)
+
+
+def _add_export_body(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="the .blend file, unless it is open"
+    )
+    command.add_argument("--object", metavar="NAME", help="armature, if there are more")
+    command.add_argument(
+        "--listed", action="store_true", help="take joints from what is ticked in its clip list"
+    )
+    _add_body(command)
+    command.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help=".xml or .urdf file to write"
+    )
+    add_force(command)
+    finish(command, _export_body)
+
+
+def _add_body(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--mass", type=amount, metavar="KG", help="mass of the body")
+    command.add_argument("--strength", type=amount, metavar="X", help="factor of all torques")
+    command.add_argument("--strong", action="store_true", help="stiffer waist and legs")

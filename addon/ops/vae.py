@@ -1,0 +1,284 @@
+"""Operators of the Motion VAE panel: training models and policies, their lists, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import bpy
+from bpy.props import StringProperty
+from bpy.types import Action, Context, Event, Image, Object, Operator
+
+from ...backend.errors import UserError
+from .. import bake_from, clip_list, jobs, settings
+from ..bake import BakeSettings
+from ..model_list import file_of, named
+from ..rig import read_rig, require_rig, world_metres
+from ..vae import figures, models, world
+from ..vae.props import FigureOptions, PolicyOptions, VaeTrainOptions
+from ..work import ReportingOperator, WorkOperator
+from .bake import fill_in
+from .base import OwnRig
+from .jobs import run
+from .model_files import AddsFile, RemovesActive
+from .taking_in import take_in_soon
+
+PREVIEW = "preview.limber"
+"""The walk that a job which trains a model leaves from time to time."""
+
+
+class LIMBER_OT_train_vae(OwnRig, WorkOperator, VaeTrainOptions, Operator):
+    """Learn a Motion VAE from the ticked clips of the Clips panel. The backend does this beside \
+Blender; cancel its job to keep what it has learned so far"""
+
+    bl_idname = "limber.train_vae"
+    bl_label = "Train Motion VAE"
+    bl_options = {'REGISTER', 'UNDO'}
+    doing = "Reading clips"
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        super().require(context)
+        clip_list.require_sources(require_rig(context))
+
+    def invoke(self, context: Context, event: Event) -> set[str]:
+        # A button trains with the panel's settings; a script just with what it is given.
+        fill_in(self, context.scene.limber.vae_training)
+        return WorkOperator.invoke(self, context, event)
+
+    def start(self: Any, context: Context) -> Generator[float, None, Path]:
+        obj = require_rig(context)
+        labels = [source.label for source in clip_list.require_sources(obj)]
+        settings.backend_python()  # said now rather than after all clips are read
+        self._obj, self._name = obj, self.name or named(labels)
+        types = models.motion_types(obj) if self.use_types else {}
+        return jobs.preparing(
+            settings.jobs_folder(),
+            "train_vae",
+            clip_list.reading(obj),
+            training(self) | {"types": types},
+            label=f"{self._name} for {obj.name}",
+        )
+
+    def finish(self: Any, context: Context, folder: Path) -> None:
+        models.begin(self._obj, self._name, folder)
+        run(folder)
+        if bpy.app.background:
+            models.take_in(self._obj)
+            self.report({'INFO'}, f"Trained {self._name}")
+        else:
+            take_in_soon()
+            self.report({'INFO'}, f"Training {self._name}; see the Jobs panel")
+
+
+def training(options: Any) -> dict[str, Any]:
+    """The settings of the job `train_vae` for these options."""
+    return {
+        "epochs": options.epochs,
+        "frames": options.condition_frames,
+        "beta": round(options.beta, 6),
+        "mirror": options.mirror,
+    }
+
+
+class LIMBER_OT_bake_preview(OwnRig, WorkOperator, Operator):
+    """Bake the random walk that a Motion VAE makes as far as it has learned, as a new Action"""
+
+    bl_idname = "limber.bake_preview"
+    bl_label = "Bake Preview"
+    bl_options = {'REGISTER', 'UNDO'}
+    doing = "Baking"
+
+    job: StringProperty(
+        name="Job",
+        description="Name of the job's folder; that of the active Motion VAE if empty",
+        options={'SKIP_SAVE'},
+    )
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        super().require(context)
+        _preview(require_rig(context))
+
+    def start(self, context: Context) -> Generator[float, None, list[Action]]:
+        obj = require_rig(context)
+        path = _preview(obj, self.job)
+        return bake_from.baking_file(obj, path, "", slice(None), BakeSettings())
+
+    def finish(self: Any, context: Context, result: list[Action]) -> None:
+        self.report({'INFO'}, f"Baked {result[0].name}")
+
+
+def _preview(obj: bpy.types.Object, job: str = "") -> Path:
+    """The preview of a job, of the active model's without a name."""
+    entry = models.active(obj)
+    name = job or (entry.job if entry is not None else "")
+    if not name:
+        raise UserError(f"No Motion VAE of {obj.name} is being learned.")
+    path = settings.jobs_folder() / name / PREVIEW
+    if not path.is_file():
+        raise UserError("There is no preview yet; wait until some epochs are done.")
+    return path
+
+
+class LIMBER_OT_add_vae(AddsFile, Operator):
+    """Add a Motion VAE from a .limber file that was trained on a rig with the same bones"""
+
+    bl_idname = "limber.add_vae"
+    bl_label = "Add Motion VAE"
+    what = "a Motion VAE"
+    models = models
+
+
+class LIMBER_OT_remove_vae(RemovesActive, Operator):
+    """Take the active Motion VAE and its policies off the list; the files stay"""
+
+    bl_idname = "limber.remove_vae"
+    bl_label = "Remove Motion VAE"
+    what = "Motion VAE"
+    models = models
+
+    @staticmethod
+    def index(obj: Object) -> int:
+        return obj.limber.vae.model_index
+
+
+class LIMBER_OT_train_policy(OwnRig, ReportingOperator, PolicyOptions, Operator):
+    """Learn to do a task with the active Motion VAE. The backend does this beside Blender; cancel \
+its job to keep what it has learned so far"""
+
+    bl_idname = "limber.train_policy"
+    bl_label = "Learn Policy"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        super().require(context)
+        model = models.require_model(require_rig(context))
+        panel = context.scene.limber.policy_training
+        if panel.task == 'MAZE':
+            _directed(model, panel.target_policy)
+
+    def invoke(self, context: Context, event: Event) -> set[str]:
+        fill_in(self, context.scene.limber.policy_training)
+        return self.execute(context)
+
+    def act(self: Any, context: Context) -> None:
+        obj = require_rig(context)
+        model = models.require_model(obj)
+        settings.backend_python()  # said before a job is made
+        asked = learning(model, self)
+        if self.task in ('MAZE', 'PATH'):
+            metres = world_metres(obj, read_rig(obj))
+            asked["world"] = world.to_learn_in(context.scene.limber.walk, self.task, metres)
+        name = self.name or self.task.capitalize()
+        label = f"{name} with {model.name} for {obj.name}"
+        folder = jobs.create(settings.jobs_folder(), "train_policy", asked, label=label)
+        models.begin_policy(model, name, self.task, folder)
+        run(folder)
+        if bpy.app.background:
+            models.take_in(obj)
+            self.report({'INFO'}, f"Learned {name}")
+        else:
+            take_in_soon()
+            self.report({'INFO'}, f"Learning {name}; see the Jobs panel")
+
+
+def learning(model: Any, options: Any) -> dict[str, Any]:
+    """The settings of the job `train_policy` for these options."""
+    low = ""
+    known = [entry for entry in model.policies if entry.task == 'TARGET' and entry.filepath]
+    # A Maze policy cannot do without; Joystick and Path learn much sooner from there.
+    if options.task == 'MAZE' or (options.task != 'TARGET' and known):
+        low = str(file_of(_directed(model, options.target_policy)))
+    return {
+        "model": str(file_of(model)),
+        "task": options.task.lower(),
+        "low": low,
+        "energy": round(options.energy, 6),
+        "samples": max(round(1e6 * options.samples), 1),
+    }
+
+
+def _directed(model: Any, name: str) -> Any:
+    """The Target policy that a Maze policy directs."""
+    if not any(entry.task == 'TARGET' for entry in model.policies):
+        raise UserError("A Maze policy directs a Target policy; learn that one first.")
+    return models.require_policy(model, 'TARGET', name)
+
+
+class LIMBER_OT_add_policy(AddsFile, Operator):
+    """Add a policy from a .limber file that was learned with the active Motion VAE"""
+
+    bl_idname = "limber.add_policy"
+    bl_label = "Add Policy"
+    what = "a policy"
+    models = models
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        super().require(context)
+        models.require_model(require_rig(context))
+
+    def take(self, obj: Object, path: Path) -> None:
+        models.add_policy_file(models.require_model(obj), path)
+
+
+class LIMBER_OT_remove_policy(OwnRig, ReportingOperator, Operator):
+    """Take the active policy off the list; its file stays"""
+
+    bl_idname = "limber.remove_policy"
+    bl_label = "Remove Policy"
+    bl_options = {'REGISTER', 'UNDO'}
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        super().require(context)
+        model = models.active(require_rig(context))
+        if model is None or models.active_policy(model) is None:
+            raise UserError("There is no policy to remove.")
+
+    def act(self, context: Context) -> None:
+        model = models.active(require_rig(context))
+        models.remove_policy(model, model.policy_index)
+
+
+class LIMBER_OT_vae_figure(OwnRig, WorkOperator, FigureOptions, Operator):
+    """Draw what the active Motion VAE has learned, as an image of this file; an open Image Editor \
+shows it"""
+
+    bl_idname = "limber.vae_figure"
+    bl_label = "Draw Figure"
+    bl_options = {'REGISTER', 'UNDO'}
+    doing = "Drawing"
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        super().require(context)
+        figures.require_ready(require_rig(context), context.scene.limber.vae_figure.figure)
+
+    def invoke(self, context: Context, event: Event) -> set[str]:
+        fill_in(self, context.scene.limber.vae_figure)
+        return WorkOperator.invoke(self, context, event)
+
+    def start(self: Any, context: Context) -> Generator[float, None, Image]:
+        obj, walk = require_rig(context), context.scene.limber.walk
+        asked = figures.asking(obj, self.figure, walk.start_clip, walk.start_frame)
+        return figures.making(obj, self.figure, asked)
+
+    def finish(self: Any, context: Context, image: Image) -> None:
+        shown = figures.show(context, image)
+        self.report({'INFO'}, f"Drew {image.name}" + ("" if shown else "; open an Image Editor"))
+
+
+CLASSES = (
+    LIMBER_OT_train_vae,
+    LIMBER_OT_bake_preview,
+    LIMBER_OT_add_vae,
+    LIMBER_OT_remove_vae,
+    LIMBER_OT_train_policy,
+    LIMBER_OT_add_policy,
+    LIMBER_OT_remove_policy,
+    LIMBER_OT_vae_figure,
+)

@@ -1,0 +1,302 @@
+"""Operators of the Walk panel: walks that are baked, and playing in the viewport."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import Any
+
+import bpy
+from bpy.props import StringProperty
+from bpy.types import Action, Context, Event, Operator
+from bpy_extras import view3d_utils
+from mathutils import Vector
+
+from ...backend.errors import UserError
+from .. import session, work
+from ..rig import read_rig, require_rig
+from ..vae import live, walking
+from ..vae.live import Player, Recording
+from ..vae.props import WalkOptions
+from ..vae.walking import Walked
+from ..vae.world import RATE
+from ..work import WorkOperator, redraw_panels, require_idle
+from .bake import fill_in
+from .base import OwnRig
+from .jobs import look_soon
+
+_KEYS = {
+    'UP_ARROW': (0, 1),
+    'W': (0, 1),
+    'DOWN_ARROW': (0, -1),
+    'S': (0, -1),
+    'LEFT_ARROW': (-1, 0),
+    'A': (-1, 0),
+    'RIGHT_ARROW': (1, 0),
+    'D': (1, 0),
+}
+"""Where keys lead, to the right and away from the viewer."""
+_NUMBERS = ('ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX', 'SEVEN', 'EIGHT', 'NINE')
+"""Keys that switch to motion types."""
+_HINT = "Arrow keys or WASD, or the mouse on the floor: steer   Enter, click: record   Esc: stop"
+
+
+class LIMBER_OT_bake_walk(OwnRig, WorkOperator, WalkOptions, Operator):
+    """Have the active Motion VAE walk from where the character stands, as the Walk panel says, \
+and bake the walk as a new Action; one for each character if there are several"""
+
+    bl_idname = "limber.bake_walk"
+    bl_label = "Bake Walk"
+    bl_options = {'REGISTER', 'UNDO'}
+    doing = "Walking"
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        super().require(context)
+        walk = context.scene.limber.walk
+        walking.require_ready(require_rig(context), walk, walk)
+
+    def invoke(self, context: Context, event: Event) -> set[str]:
+        # A button walks with the panel's settings; a script just with what it is given.
+        fill_in(self, context.scene.limber.walk)
+        return WorkOperator.invoke(self, context, event)
+
+    def start(self: Any, context: Context) -> Generator[float, None, Walked]:
+        look_soon()  # the Jobs panel shows the job, and sees to it that a cancelled one ends
+        return walking.making(require_rig(context), context.scene.limber.walk, self)
+
+    def finish(self: Any, context: Context, result: Walked) -> None:
+        names = ", ".join(action.name for action in result.actions[:3])
+        more = f" and {len(result.actions) - 3} more" if len(result.actions) > 3 else ""
+        said = f". {result.sentence}" if result.sentence else ""
+        kind = {'WARNING'} if result.sentence else {'INFO'}
+        self.report(kind, f"Baked {names}{more}{said}")
+
+
+class LIMBER_OT_play_walk(OwnRig, Operator):
+    """Walk in the viewport. Steer with the arrow keys or WASD, or with the mouse on the floor; \
+Enter or a click bakes what was played as a new Action, Esc or a right click puts the pose back"""
+
+    bl_idname = "limber.play_walk"
+    bl_label = "Play"
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        super().require(context)
+        walking.require_playable(require_rig(context), context.scene.limber.walk)
+
+    def execute(self, context: Context) -> set[str]:
+        """Without a window nobody steers: plays and records as many frames as the panel says."""
+        try:
+            require_idle()
+            player = _player(context)
+            try:
+                frames = max(round(context.scene.limber.walk.frames), 2)
+                work.run(live.play_for(player, frames))
+                _keep(player, context)
+            finally:
+                player.stop()
+        except UserError as error:
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
+        return bpy.ops.limber.bake_recording()
+
+    def invoke(self: Any, context: Context, event: Event) -> set[str]:
+        if bpy.app.background or context.window is None:
+            return self.execute(context)
+        try:
+            require_idle()
+            if context.area is None or context.area.type != 'VIEW_3D':
+                raise UserError("Press this in a 3D View.")
+            if Playing.player is not None:
+                raise UserError("A character is being played already; press Esc there.")
+            self._player = Playing.player = _player(context)
+        except UserError as error:
+            self.report({'ERROR'}, str(error))
+            return {'CANCELLED'}
+        self._area = context.area
+        self._region = next(r for r in context.area.regions if r.type == 'WINDOW')
+        self._view = context.space_data.region_3d
+        self._held: set[str] = set()
+        manager = context.window_manager
+        self._timer = manager.event_timer_add(1.0 / RATE, window=context.window)
+        manager.modal_handler_add(self)
+        redraw_panels(context)
+        return {'RUNNING_MODAL'}
+
+    def modal(self: Any, context: Context, event: Event) -> set[str]:
+        try:
+            return self._handle(context, event)
+        except UserError as error:
+            self.report({'ERROR'}, str(error))
+            return self._end(context)
+        except ReferenceError:
+            return self._end(context)
+        except BaseException:
+            self._end(context)
+            raise
+
+    def _handle(self: Any, context: Context, event: Event) -> set[str]:
+        player, kind, pressed = self._player, event.type, event.value == 'PRESS'
+        if not self._there(context) or Playing.player is not player:
+            return self._end(context)
+        if player.problem:
+            raise UserError(player.problem)
+        if kind == 'TIMER':
+            self._steer(context)
+            player.update()
+            context.workspace.status_text_set(
+                f"{len(player.frames) / RATE:.1f} s   {player.sentence or _hint(player)}"
+            )
+            self._area.tag_redraw()
+        elif kind in {'ESC', 'RIGHTMOUSE'} and pressed:
+            return self._end(context)
+        elif kind in {'RET', 'NUMPAD_ENTER', 'LEFTMOUSE'} and pressed:
+            if kind == 'LEFTMOUSE' and not self._inside(event):
+                return {'PASS_THROUGH'}
+            return self._record(context)
+        elif kind in _NUMBERS:
+            if pressed:
+                player.switch(_NUMBERS.index(kind))
+        elif kind in _KEYS:
+            (self._held.add if event.value != 'RELEASE' else self._held.discard)(kind)
+        elif kind == 'MOUSEMOVE' and self._inside(event):
+            place = self._on_floor(event)
+            if place is not None and not self._held:
+                player.aim(place.x, place.y)
+        else:
+            return {'PASS_THROUGH'}
+        return {'RUNNING_MODAL'}
+
+    def _steer(self: Any, context: Context) -> None:
+        """What the held keys say, as seen by the viewer."""
+        if not self._held:
+            if self._was_held:
+                self._player.steer(None, 0.0)
+            self._was_held = False
+            return
+        self._was_held = True
+        right = sum(_KEYS[key][0] for key in self._held)
+        ahead = sum(_KEYS[key][1] for key in self._held)
+        across = self._view.view_rotation @ Vector((1.0, 0.0, 0.0))
+        turn = math.atan2(across.y, across.x)  # the viewer's right, on the floor
+        heading = turn + math.atan2(ahead, right) if right or ahead else None
+        self._player.steer(heading, context.scene.limber.walk.speed)
+
+    _was_held = False
+
+    def _on_floor(self: Any, event: Event) -> Vector | None:
+        """The place on the floor under the pointer; None above the horizon."""
+        at = Vector((event.mouse_x - self._region.x, event.mouse_y - self._region.y))
+        origin = view3d_utils.region_2d_to_origin_3d(self._region, self._view, at)
+        way = view3d_utils.region_2d_to_vector_3d(self._region, self._view, at)
+        if abs(way.z) < 1e-6 or origin.z / -way.z < 0.0:
+            return None
+        return origin + way * (origin.z / -way.z)
+
+    def _inside(self: Any, event: Event) -> bool:
+        for region in self._area.regions:
+            within_x = region.x <= event.mouse_x < region.x + region.width
+            within_y = region.y <= event.mouse_y < region.y + region.height
+            if within_x and within_y and region.type != 'WINDOW':
+                return False  # the sidebar and the toolbar may lie over the view
+        x, y = event.mouse_x - self._region.x, event.mouse_y - self._region.y
+        return 0 <= x < self._region.width and 0 <= y < self._region.height
+
+    def _there(self: Any, context: Context) -> bool:
+        """Whether the view is still on the screen: nothing may be asked of one that is gone."""
+        window = context.window
+        return window is not None and any(area == self._area for area in window.screen.areas)
+
+    def _record(self: Any, context: Context) -> set[str]:
+        _keep(self._player, context)
+        self._end(context)
+        bpy.ops.limber.bake_recording('INVOKE_DEFAULT')
+        return {'FINISHED'}
+
+    def cancel(self: Any, context: Context) -> None:
+        # Blender calls this when the window closes or another file is opened.
+        self._end(context)
+
+    def _end(self: Any, context: Context) -> set[str]:
+        if Playing.player is self._player:
+            Playing.player = None
+        context.window_manager.event_timer_remove(self._timer)
+        if context.workspace is not None:
+            context.workspace.status_text_set(None)
+        try:
+            self._player.stop()
+            if self._there(context):
+                self._area.tag_redraw()
+        except ReferenceError:
+            pass  # another file was opened
+        redraw_panels(context)
+        return {'CANCELLED'}
+
+
+def _hint(player: Player) -> str:
+    """What keys do now."""
+    kinds = [f"{number}: {name or 'other'}" for number, name in enumerate(player.types, 1)]
+    return "   ".join([_HINT, *kinds[: len(_NUMBERS)]])
+
+
+class Playing:
+    """Who is played now, of whom there is one at a time."""
+
+    player: Player | None = None
+
+
+def _player(context: Context) -> Player:
+    obj = require_rig(context)
+    walk, rig = context.scene.limber.walk, read_rig(obj)
+    session.ensure()
+    player = Player(obj, rig, {**walking.playing(obj, rig, walk), "seed": walk.seed})
+    if walk.task == 'JOYSTICK':
+        player.command = {"heading": walk.heading, "speed": walk.speed}
+    return player
+
+
+def _keep(player: Player, context: Context) -> None:
+    label = context.scene.limber.walk.name or f"{player.name} Played"
+    Recording.clip, Recording.character = player.clip(label), player.name
+
+
+class LIMBER_OT_bake_recording(OwnRig, WorkOperator, Operator):
+    """Bake what was last played in the viewport as a new Action"""
+
+    bl_idname = "limber.bake_recording"
+    bl_label = "Bake Recording"
+    bl_options = {'REGISTER', 'UNDO'}
+    doing = "Baking"
+
+    name: StringProperty(
+        name="Name", description="Name of the Action; the recording's own if this is empty"
+    )
+
+    @classmethod
+    def require(cls, context: Context) -> None:
+        super().require(context)
+        if Recording.clip is None:
+            raise UserError("Nothing was played yet; press Play first.")
+
+    def start(self: Any, context: Context) -> Generator[float, None, Action]:
+        obj = bpy.data.objects.get(Recording.character)
+        if obj is None or obj.type != 'ARMATURE':
+            raise UserError("The character that was played is gone.")
+        look_soon()
+        return walking.baking_recording(obj, Recording.clip, context.scene.limber.walk)
+
+    def finish(self: Any, context: Context, action: Action) -> None:
+        if self.name:
+            action.name = self.name
+        Recording.clip = None
+        self.report({'INFO'}, f"Baked {action.name}")
+
+
+CLASSES = (LIMBER_OT_bake_walk, LIMBER_OT_play_walk, LIMBER_OT_bake_recording)
+
+
+def unregister() -> None:
+    if Playing.player is not None:
+        Playing.player.stop()
+    Playing.player = Recording.clip = None

@@ -1,0 +1,194 @@
+"""The body of a character: built by the backend, shown on the rig, corrected, exported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import bpy
+import numpy as np
+import pytest
+from bl_ext.user_default.limber.addon import cli, clip_list, session, settings, work
+from bl_ext.user_default.limber.addon.physics import bodies, overlay, skin
+from bl_ext.user_default.limber.addon.rig import read_rig
+from bl_ext.user_default.limber.backend.errors import UserError
+from bl_ext.user_default.limber.backend.physics.building import BodySettings
+from drawing import draw_all
+from rigs import make_armature
+from styles import PROJECT, open_human
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One session on this Python for all tests of this file."""
+    log = tmp_path_factory.mktemp("session") / "session.log"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "backend_python", lambda: Path(sys.executable))
+        patch.setattr(settings, "session_log", lambda: log)
+        yield
+        session.stop()
+
+
+def test_panel_settings_are_those_of_the_backend() -> None:
+    obj = open_human()
+    assert BodySettings(**bodies.settings(obj)) == BodySettings(mass=70.0)
+
+
+def test_body_is_listed_shown_and_hidden(process) -> None:
+    obj = open_human()
+    clip_list.add(obj, bpy.data.actions["Walk"])
+    assert bpy.ops.limber.show_body() == {'FINISHED'}
+    links = obj.limber.body.links
+    assert {"hips", "waist", "hip", "knee", "ankle"} <= {each.part for each in links}
+    assert sum(each.mass for each in links) == pytest.approx(70.0, rel=1e-4)
+    drawn = draw_all()
+    assert f"{len(links)} parts, 70.0 kg" in drawn["LIMBER_PT_physics"]
+    assert "Export Body" in drawn["LIMBER_PT_physics_body"]
+    assert bpy.ops.limber.hide_body() == {'FINISHED'}
+    assert bodies.shown(obj) is None and not bpy.ops.limber.hide_body.poll()
+
+
+def test_shapes_follow_the_pose(process) -> None:
+    obj = open_human()
+    obj.location, obj.rotation_euler = (2.0, -1.0, 0.5), (0.0, 0.0, 1.0)
+    bpy.context.scene.frame_set(17)
+    body = work.run(bodies.building(obj))
+    for frame in (1, 17):
+        bpy.context.scene.frame_set(frame)
+        for name, place, lines in zip(body.bones, overlay.matrices(obj, body), body.lines):
+            if not name.startswith("shin"):
+                continue
+            ends = [
+                obj.matrix_world @ getattr(obj.pose.bones[name], end) for end in ("head", "tail")
+            ]
+            points = lines.reshape(-1, 3) @ np.array(place)[:3, :3].T + np.array(place)[:3, 3]
+            middle = np.mean([np.array(end) for end in ends], axis=0)
+            assert np.linalg.norm(points.mean(axis=0) - middle) < 0.04
+            span = np.ptp(points @ np.array((ends[1] - ends[0]).normalized()))
+            assert span == pytest.approx((ends[1] - ends[0]).length, rel=0.15)
+
+
+def test_changes_are_built_at_once_and_corrections_kept(process) -> None:
+    obj = open_human()
+    bpy.ops.limber.show_body()
+    body = obj.limber.body
+    shin = next(n for n, each in enumerate(body.links) if each.part == "knee")
+    before = body.links[shin].mass
+    body.mass = 35.0
+    assert body.links[shin].mass == pytest.approx(before / 2.0, rel=1e-4)
+    body.link_index = shin
+    body.links[shin].use = True
+    body.links[shin].mass = 7.5
+    body.links[shin].radius = 2.0
+    shown = bodies.shown(obj)
+    others = sum(each.mass for n, each in enumerate(body.links) if n != shin)
+    assert shown.mass == pytest.approx(7.5 + others, rel=1e-5)
+    assert overlay.colours(obj, shown)[shin] == overlay._CHOSEN
+    body.masses = 'VOLUME'
+    assert body.links[shin].mass == 7.5 and shown is not bodies.shown(obj)
+    bpy.ops.limber.show_body()
+    assert body.links[shin].use and body.links[shin].radius == 2.0
+    assert bpy.ops.limber.reset_body() == {'FINISHED'}
+    assert body.links[shin].mass != 7.5 and not bpy.ops.limber.reset_body.poll()
+
+
+def test_zero_mass_is_a_sentence(process) -> None:
+    obj = open_human()
+    bpy.ops.limber.show_body()
+    obj.limber.body.mass = 0.0
+    assert "weighs nothing" in bodies.shown(obj).problem
+    assert any("weighs nothing" in line for line in draw_all()["LIMBER_PT_physics"])
+    with pytest.raises(RuntimeError, match="weighs nothing"):
+        bpy.ops.limber.show_body()
+    obj.limber.body.mass = 60.0
+    assert bodies.shown(obj).problem == "" and bodies.shown(obj).mass == pytest.approx(60.0)
+
+
+def test_rig_with_one_bone_is_a_sentence(process) -> None:
+    make_armature({"hips": (None, (0, 0, 1), (0, 0, 2))}, name="Stick")
+    with pytest.raises(RuntimeError, match="no body to simulate"):
+        bpy.ops.limber.show_body()
+
+
+def tube(obj: bpy.types.Object, bone: str, radius: float) -> bpy.types.Object:
+    """A skin around one bone, on a mesh that stands elsewhere and is scaled."""
+    head, tail = obj.data.bones[bone].head_local, obj.data.bones[bone].tail_local
+    bpy.ops.mesh.primitive_cylinder_add(
+        vertices=24, radius=radius, depth=(tail - head).length, end_fill_type='NOTHING'
+    )
+    mesh = bpy.context.object
+    turn = (tail - head).to_track_quat('Z', 'Y').to_matrix().to_4x4()
+    turn.translation = 0.5 * (head + tail)
+    mesh.data.transform(turn)
+    mesh.matrix_world = obj.matrix_world.copy()
+    mesh.vertex_groups.new(name=bone).add(range(len(mesh.data.vertices)), 1.0, 'REPLACE')
+    mesh.modifiers.new("Armature", 'ARMATURE').object = obj
+    bpy.context.view_layer.objects.active = obj
+    return mesh
+
+
+def test_skin_is_read_in_the_frames_of_bones() -> None:
+    obj = make_armature()
+    obj.location, obj.scale = (1.0, 2.0, 0.0), (2.0, 2.0, 2.0)
+    bpy.context.view_layer.update()
+    with pytest.raises(UserError, match="No mesh is skinned to Human"):
+        work.run(skin.reading(obj, read_rig(obj)))
+    tube(obj, "thigh.L", 0.07)
+    rig = read_rig(obj)
+    vertices, joints = work.run(skin.reading(obj, rig))
+    assert set(joints) == {rig.skeleton.index("thigh.L")}
+    # A bone lies along its own Y.
+    assert np.allclose(np.linalg.norm(vertices[:, [0, 2]], axis=1), 2.0 * 0.07, atol=1e-5)
+    length = obj.data.bones["thigh.L"].length
+    assert vertices[:, 1].min() == pytest.approx(0.0, abs=1e-5)
+    assert vertices[:, 1].max() == pytest.approx(2.0 * length, rel=1e-5)
+
+
+def test_shapes_from_the_skin(process) -> None:
+    obj = open_human()
+    assert skin.meshes(obj), "the sample human has a skin"
+    plain = work.run(bodies.building(obj))
+    obj.limber.body.shapes = 'SKIN'
+    skinned = work.run(bodies.building(obj))
+    assert skinned.bones == plain.bones
+    thigh = next(n for n, name in enumerate(plain.bones) if name.startswith("thigh"))
+    assert np.abs(skinned.lines[thigh] - plain.lines[thigh]).max() > 1e-3
+
+
+def test_export(process, tmp_path: Path) -> None:
+    obj = open_human()
+    path = tmp_path / "human.xml"
+    assert bpy.ops.limber.export_body(filepath=str(path)) == {'FINISHED'}
+    masses = [float(each.get("mass")) for each in ElementTree.parse(path).iter("inertial")]
+    assert sum(masses) == pytest.approx(70.0, rel=1e-6)
+    robot = path.with_suffix(".urdf")
+    assert bpy.ops.limber.export_body(filepath=str(robot)) == {'FINISHED'}
+    masses = [float(each.get("value")) for each in ElementTree.parse(robot).iter("mass")]
+    assert sum(masses) == pytest.approx(70.0, rel=1e-6)
+    with pytest.raises(RuntimeError, match="must end in .xml for MJCF or in .urdf"):
+        bpy.ops.limber.export_body(filepath=str(tmp_path / "human.obj"))
+    assert bodies.shown(obj) is None and {each.name for each in tmp_path.iterdir()} == {
+        path.name,
+        robot.name,
+    }
+
+
+def test_command_line_exports(process, tmp_path: Path, capsys) -> None:
+    human, path = str(PROJECT / "sample_rigs" / "human.blend"), tmp_path / "human.xml"
+    command = ["export-body", human, "--out", str(path), "--mass", "62"]
+    assert cli.main(command) == 0
+    assert capsys.readouterr().out.split("\n")[-2] == str(path)
+    masses = [float(each.get("mass")) for each in ElementTree.parse(path).iter("inertial")]
+    assert sum(masses) == pytest.approx(62.0, rel=1e-6)
+    assert cli.main(command) == 1
+    assert "exists; choose another name" in capsys.readouterr().err
+
+
+def test_another_file_shows_nothing(process) -> None:
+    obj = open_human()
+    bpy.ops.limber.show_body()
+    assert bodies.every_shown()[0][0] == obj
+    open_human()
+    assert bodies.every_shown() == []

@@ -1,0 +1,235 @@
+"""A character's Motion VAEs and their policies: trained by jobs from its clips, or added."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+from bl_ext.user_default.limber.addon import cli, clip_list, jobs, settings
+from bl_ext.user_default.limber.addon.clips import read_clip
+from bl_ext.user_default.limber.addon.ops import vae as operators
+from bl_ext.user_default.limber.addon.vae import models, world
+from bl_ext.user_default.limber.backend.errors import UserError
+from bl_ext.user_default.limber.backend.runtime import clip_files, job_folder
+from bl_ext.user_default.limber.backend.vae import policy_training, training
+from drawing import draw_all
+from rigs import make_armature
+from styles import PROJECT, open_human, style_file
+from vaes import policy_file, vae_file, walking_human
+
+
+@pytest.fixture(autouse=True)
+def models_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for the models of one test."""
+    monkeypatch.setattr(settings, "models_folder", lambda: tmp_path / "models")
+    return tmp_path / "models"
+
+
+def test_panel_settings_are_those_of_the_backend() -> None:
+    panel = bpy.context.scene.limber.vae_training
+    assert training.Settings(**operators.training(panel)) == training.Settings()
+    walking_human("target")
+    model = models.active(bpy.data.objects["Human"])
+    asked = operators.learning(model, bpy.context.scene.limber.policy_training)
+    assert policy_training.Settings(**asked) == policy_training.Settings(str(vae_file()))
+
+
+def test_training_says_what_is_missing(backend, jobs_root: Path) -> None:
+    obj = open_human()
+    with pytest.raises(RuntimeError, match="clip list of Human is empty"):
+        bpy.ops.limber.train_vae()
+    clip_list.add(obj, bpy.data.actions["Walk"]).use = False
+    with pytest.raises(RuntimeError, match="No clip of Human is ticked"):
+        bpy.ops.limber.train_vae()
+    obj.limber.clips[0].use = True
+    settings.preferences().python_path = ""
+    with pytest.raises(RuntimeError, match="not installed"):
+        bpy.ops.limber.train_vae()
+    with pytest.raises(RuntimeError, match="has no Motion VAE yet"):
+        bpy.ops.limber.train_policy()
+    assert not jobs_root.exists() and not len(obj.limber.vae.models)
+
+
+def test_training_lists_a_model_and_its_policy(
+    backend, jobs_root: Path, models_root: Path, monkeypatch
+) -> None:
+    small = {"latents": 4, "experts": 2, "hidden": 16, "batch": 8, "rate": 2e-3, "free": 0}
+    plain, learning = operators.training, operators.learning
+    monkeypatch.setattr(operators, "training", lambda options: plain(options) | small)
+    few = {"characters": 4, "frames": 2, "batch": 8}
+    monkeypatch.setattr(operators, "learning", lambda *given: learning(*given) | few)
+    obj = open_human()
+    clip_list.add(obj, bpy.data.actions["Walk"])
+    assert bpy.ops.limber.train_vae(epochs=1) == {'FINISHED'}
+    (entry,) = obj.limber.vae.models
+    assert (entry.name, entry.partial, entry.problem) == ("Walk", False, "")
+    assert "1 of 1 epochs" in entry.about and entry.labels.split("\n")[0] == "Walk"
+    before = set(bpy.data.actions.keys())
+    assert bpy.ops.limber.bake_preview() == {'FINISHED'}
+    assert len(set(bpy.data.actions.keys()) - before) == 1
+    assert bpy.ops.limber.train_policy(task='TARGET', samples=0.001) == {'FINISHED'}
+    (policy,) = entry.policies
+    assert (policy.name, policy.task, policy.problem) == ("Target", 'TARGET', "")
+    assert len(list(models_root.iterdir())) == 2
+    shown = draw_all()
+    assert "1 of 1 epochs" in shown["LIMBER_PT_vae"]
+    assert "Train Motion VAE" in shown["LIMBER_PT_train_vae"]
+    assert "Target" in shown["LIMBER_PT_policies"]
+
+
+def test_motion_types_are_those_of_the_clips(backend, jobs_root: Path, monkeypatch) -> None:
+    small = {"latents": 4, "experts": 2, "hidden": 16, "batch": 8, "rate": 2e-3, "free": 0}
+    plain = operators.training
+    monkeypatch.setattr(operators, "training", lambda options: plain(options) | small)
+    obj = open_human()
+    other = next(action for action in bpy.data.actions if action.name != "Walk")
+    for action in (bpy.data.actions["Walk"], other):
+        clip_list.add(obj, action)
+    with pytest.raises(RuntimeError, match="same motion type; give some another one"):
+        bpy.ops.limber.train_vae(epochs=1, use_types=True)
+    obj.limber.clips[0].motion_type = "calm"
+    bpy.context.scene.limber.vae_training.use_types = True
+    assert "Motion Types: True" in draw_all()["LIMBER_PT_train_vae"]
+    assert bpy.ops.limber.train_vae(epochs=1, use_types=True) == {'FINISHED'}
+    (entry,) = obj.limber.vae.models
+    assert entry.types.split("\n") == ["calm", ""]
+    bpy.context.scene.limber.walk.motion_type = "calm"
+    assert "Motion Type: calm" in draw_all()["LIMBER_PT_walk"]
+    walk = {"frames": 4, "clean": False}
+    assert bpy.ops.limber.bake_walk(motion_type="calm", **walk) == {'FINISHED'}
+    with pytest.raises(RuntimeError, match="knows no motion type 'kick'"):
+        bpy.ops.limber.bake_walk(motion_type="kick", **walk)
+
+
+def test_policies_begin_as_a_target_policy_on_the_chosen_curve() -> None:
+    model = models.active(walking_human())
+    panel = bpy.context.scene.limber.policy_training
+    panel.task = 'PATH'
+    assert operators.learning(model, panel)["low"] == ""
+    model = models.active(walking_human("target"))
+    panel = bpy.context.scene.limber.policy_training
+    panel.task = 'PATH'
+    assert operators.learning(model, panel)["low"] == str(policy_file("target"))
+    assert "Curve: None" in draw_all()["LIMBER_PT_policies"]
+    walk = bpy.context.scene.limber.walk
+    assert world.to_learn_in(walk, 'PATH', 1.0) == {}
+    bpy.ops.curve.primitive_bezier_circle_add(radius=2.0)
+    walk.path = bpy.context.object
+    learned = world.to_learn_in(walk, 'PATH', 0.5)["path"]
+    assert learned["closed"]
+    assert np.linalg.norm(learned["points"], axis=1) == pytest.approx(1.0, abs=0.01)
+
+
+def test_stopping_early_keeps_the_model_until_a_better_one(jobs_root: Path) -> None:
+    obj = open_human()
+    job = jobs.create(jobs_root, "train_vae", label="a test")
+    entry = models.begin(obj, "Walk", job)
+    with pytest.raises(UserError, match="still being learned; wait, or cancel its job"):
+        models.require_model(obj)
+    job_folder.set_state(job, "cancelled")
+    models.take_in(obj)
+    assert not entry.filepath and "Cancelled" in entry.problem
+    shutil.copy(vae_file(), job / "result.limber")
+    models.take_in(obj)
+    assert entry.partial and models.require_model(obj) == entry and entry.problem == ""
+    assert "Stopped early; resume it in Jobs" in draw_all()["LIMBER_PT_vae"]
+    assert models.pending(obj)
+    job_folder.set_state(job, "done")
+    models.take_in(obj)
+    assert not entry.partial and not models.pending(obj)
+    entry.partial = True
+    jobs.remove(job)
+    models.take_in(obj)
+    assert not entry.partial and models.require_model(obj) == entry
+
+
+def test_files_that_do_not_fit(tmp_path: Path) -> None:
+    obj = walking_human()
+    model = models.active(obj)
+    with pytest.raises(RuntimeError, match="holds 'style' and not 'vae'"):
+        bpy.ops.limber.add_vae(filepath=str(style_file()))
+    with pytest.raises(RuntimeError, match="holds 'vae' and not 'policy'"):
+        bpy.ops.limber.add_policy(filepath=str(vae_file()))
+    assert len(obj.limber.vae.models) == 1 and not len(model.policies)
+    make_armature(name="Other")
+    with pytest.raises(RuntimeError, match="learned on another rig than this"):
+        bpy.ops.limber.add_vae(filepath=str(vae_file()))
+
+
+def test_lists_are_kept_and_cleared() -> None:
+    obj = walking_human("target", "joystick")
+    model = models.active(obj)
+    assert bpy.ops.limber.add_vae(filepath=str(vae_file())) == {'FINISHED'}
+    assert len(obj.limber.vae.models) == 1
+    assert [policy.task for policy in model.policies] == ['TARGET', 'JOYSTICK']
+    assert models.require_policy(model, 'TARGET').name == "Target"
+    with pytest.raises(UserError, match="no policy for Path; learn one, or switch Sampling on"):
+        models.require_policy(model, 'PATH')
+    assert bpy.ops.limber.remove_policy() == {'FINISHED'}
+    assert [policy.task for policy in model.policies] == ['TARGET']
+    assert bpy.ops.limber.remove_vae() == {'FINISHED'}
+    assert not len(obj.limber.vae.models) and vae_file().is_file()
+    assert not bpy.ops.limber.remove_vae.poll()
+
+
+def test_maze_policy_needs_a_target_policy(backend, jobs_root: Path) -> None:
+    walking_human("joystick")
+    with pytest.raises(RuntimeError, match="directs a Target policy; learn that one first"):
+        bpy.ops.limber.train_policy(task='MAZE')
+    assert not jobs_root.exists()
+    model = models.active(walking_human("target"))
+    panel = bpy.context.scene.limber.policy_training
+    panel.task = 'MAZE'
+    assert operators.learning(model, panel)["low"] == str(policy_file("target"))
+
+
+def test_command_line_trains_and_walks(backend, jobs_root: Path, tmp_path: Path, capsys) -> None:
+    human = str(PROJECT / "sample_rigs" / "human.blend")
+    model, policy = tmp_path / "walk.limber", tmp_path / "target.limber"
+    tiny = [
+        "--epochs",
+        "1",
+        "--latents",
+        "4",
+        "--experts",
+        "2",
+        "--hidden",
+        "16",
+        "--batch",
+        "8",
+        "--rate",
+        "0.002",
+    ]
+    train = ["train-vae", human, "--action", "Walk", "--out", str(model)]
+    assert cli.main([*train, *tiny, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["model"] == str(model) and report["epochs"] == 1
+    assert cli.main(train) == 1
+    assert "exists; choose another name" in capsys.readouterr().err
+    learn = ["train-policy", str(model), "--out", str(policy), "--samples", "1", "--json"]
+    assert cli.main([*learn, "--task", "maze"]) == 1
+    assert "name its file with --low" in capsys.readouterr().err
+    out = tmp_path / "walked.blend"
+    walk = ["walk", human, "--model", str(model), "--output", str(out), "--frames", "21", "--raw"]
+    assert cli.main([*walk, "--name", "Stroll", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["actions"] == [{"action": "Stroll", "start": 1, "end": 21}]
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    assert bpy.data.objects["Human"].animation_data.action.name == "Stroll"
+    assert cli.main([*walk, "--force", "--task", "target", "--target", "Nobody"]) == 1
+    assert "no object named 'Nobody'" in capsys.readouterr().err
+
+
+def test_preview_is_offered_while_a_job_runs(jobs_root: Path) -> None:
+    obj = open_human()
+    job = jobs.create(jobs_root, "train_vae", label="a test")
+    models.begin(obj, "Walk", job)
+    assert not bpy.ops.limber.bake_preview.poll()
+    clip = read_clip(obj, bpy.data.actions["Walk"])
+    clip_files.save_clips(job / operators.PREVIEW, [clip])
+    assert "Bake Preview" in draw_all()["LIMBER_PT_vae"]
+    assert bpy.ops.limber.bake_preview() == {'FINISHED'}
