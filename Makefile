@@ -3,7 +3,8 @@
 #   make test             lint, types and tests, in Blender 4.2, 4.5 and 5.0
 #   make test-full        the same, and the tests that take long
 #   make bench            how fast it is, beside what Blender offers
-#   make vae-models       learn the model that bench/vae.py measures: takes long
+#   make vae-models       learn the model and the policies that bench/vae.py measures: takes long
+#   make physics-models   learn the skills that bench/physics.py measures: takes long
 #   make package          the extension as a small zip: build/
 #   make package-offline  the same with the backend's wheels for this platform
 
@@ -24,9 +25,9 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup demo test test-full lint types test-backend test-package test-addon bench \
-  vae-models package package-offline clean
+  vae-models physics-models package package-offline clean
 help:
-	@sed -n '2,8s/^# *//p' Makefile
+	@sed -n '2,9s/^# *//p' Makefile
 
 setup: .venv/backend.stamp $(BLENDERS:%=.venv/blender/%.stamp)
 
@@ -88,7 +89,11 @@ bench: .venv/blender/5.0.stamp .venv/peers.stamp
 
 # Learned once and kept in build/vae; bench/vae.py lets it walk.
 vae-models: .venv/backend.stamp
-	.venv/bin/python bench/vae.py --train
+	.venv/bin/python bench/vae.py --train target joystick path maze
+
+# Learned once and kept in build/physics; bench/physics.py tries them.
+physics-models: .venv/backend.stamp
+	.venv/bin/python bench/physics.py --train walk run spinkick dance_a graph
 
 package: .venv/blender/5.0.stamp
 	.venv/bin/python tools/package.py .venv/blender/5.0

@@ -120,6 +120,24 @@ def show_sidebar() -> Steps:
     (OUT / "ready").touch()
 
 
+def show_only(*names: str) -> None:
+    """Shows these panels, opened, and no other."""
+    mine = [cls for cls in bpy.types.Panel.__subclasses__() if cls.__name__.startswith("LIMBER_PT")]
+    for cls in sorted(mine, key=lambda cls: not hasattr(cls, "bl_parent_id")):
+        if getattr(cls, "is_registered", False):
+            bpy.utils.unregister_class(cls)
+    opened: set[str] = set()
+    for cls in sorted(mine, key=lambda cls: hasattr(cls, "bl_parent_id")):
+        if cls.__name__.removeprefix("LIMBER_PT_") in names:
+            cls.bl_options = set()
+            if getattr(cls, "bl_parent_id", "").removeprefix("LIMBER_PT_") in opened:
+                cls.bl_parent_id += "_open"
+            if hasattr(cls, "bl_parent_id"):
+                opened.add(cls.__name__.removeprefix("LIMBER_PT_"))
+                cls.bl_idname = f"{cls.__name__}_open"  # Blender remembers what was closed
+            bpy.utils.register_class(cls)
+
+
 def call(operator: Any, **options: Any) -> None:
     """Invokes an operator as a click in the window would."""
     window = bpy.context.window_manager.windows[0]

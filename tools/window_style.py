@@ -37,16 +37,7 @@ def checks() -> Steps:
 
 def show_only(*names: str) -> None:
     """Shows the Style panel with these parts of it, opened, and no other panel."""
-    mine = [cls for cls in bpy.types.Panel.__subclasses__() if cls.__name__.startswith("LIMBER_PT")]
-    for cls in sorted(mine, key=lambda cls: not hasattr(cls, "bl_parent_id")):
-        if getattr(cls, "is_registered", False):
-            bpy.utils.unregister_class(cls)
-    for cls in sorted(mine, key=lambda cls: hasattr(cls, "bl_parent_id")):
-        if cls.__name__.removeprefix("LIMBER_PT_") in ("style", *names):
-            cls.bl_options = set()
-            if hasattr(cls, "bl_parent_id"):
-                cls.bl_idname = f"{cls.__name__}_open"  # Blender remembers what was closed
-            bpy.utils.register_class(cls)
+    window.show_only("style", *names)
 
 
 def tidy() -> None:
