@@ -108,7 +108,10 @@ def _from(meta: dict[str, Any], arrays: dict[str, AnyArray]) -> ControlGraph:
             str(told["label"]),
             int(told["first"]),
             int(told["count"]),
-            *(bool(told[name]) for name in ("mirrored", "cyclic", "rising", "locked", "way")),
+            **{
+                name: bool(told[name]) for name in ("mirrored", "cyclic", "rising", "locked", "way")
+            },
+            lands=int(told.get("lands", -1)),
         )
         for told in whole
     )
@@ -149,6 +152,8 @@ def _check(skill: Fragments, policy: Policy) -> None:
         raise ValueError("chains do not fit")
     if [each.first for each in skill.chains] != ends[:-1].tolist():
         raise ValueError("chains are not in order")
+    if not all(-1 <= each.lands < len(body) for each in skill.chains):
+        raise ValueError("a foot does not fit the body")
     followers = [k for each in skill.after for k in each]
     if not all(skill.after) or not all(0 <= k < count for k in followers):
         raise ValueError("a chain leads nowhere")

@@ -88,10 +88,11 @@ class Crowd:
         """Rewards and whether each fell, `(characters,)`."""
         skill = self.skill
         actions = np.clip(actions, -LARGEST, LARGEST)
-        self.states = skill.step(self.engine, self.states, self.at, actions, self._pushes())
+        moved = skill.step(self.engine, self.states, self.at, actions, self._pushes())
         self.visits *= 0.98
         np.add.at(self.visits, skill.owner[self.at], 1.0 / skill.sizes[self.at])
-        self.at = skill.following(self.at, self.rng, self.visits)
+        self.states = moved.states
+        self.at = skill.following(moved.fragments, self.rng, self.visits)
         self.seen = features(skill.body, self.states)
         fell = skill.fallen(self.seen, self.at)
         cost = skill.cost(self.states, self.seen, self.at)

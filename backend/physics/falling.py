@@ -71,7 +71,7 @@ def fallen_bodies(
     states = skill.starts[at].copy()
     newtons = rng.uniform(400.0, 1200.0, count) * skill.body.mass / 62.0
     force = ahead(skill, states, newtons, rng.uniform(0.0, 2.0 * np.pi, count))
-    states = skill.step(engine, states, at, np.zeros((count, skill.actions)), force)
+    states = skill.step(engine, states, at, np.zeros((count, skill.actions)), force).states
     found: dict[int, list[Array]] = {int(n): [] for n in chains}
     seconds = np.zeros(count)
     while len(states):

@@ -20,6 +20,7 @@ from . import clip_states
 from .body import Body
 from .engine import Engine
 from .features import HEIGHT, features, spread
+from .landing import EARLY, LATE, first_touch
 from .mirrored import Mirror
 from .states import action_size, headings, offset_targets, turned
 
@@ -27,6 +28,8 @@ LOW = 0.72
 """A root below this part of its least height thereabouts has fallen."""
 TIPPED = 1.2
 """So has a root that leans this much from upright, radians, unless the skill itself does."""
+UPRIGHT = 0.7
+"""A root lower than this part of its greatest height in a rising skill still lies."""
 AROUND = 2
 """Fragments before and after one that say how low and how tipped it may be."""
 # Of Eq. 20, for squares of deviations in typical spreads: tilt, height, centre, velocity, feet, L.
@@ -53,6 +56,8 @@ class Chain:
     """Whether its policy stays as it is."""
     way: bool = False
     """Whether it leads from one skill to another."""
+    lands: int = -1
+    """The link whose landing ends it; -1 if it ends with its time."""
 
     @property
     def last(self) -> int:
@@ -63,6 +68,18 @@ class Chain:
     def rounds_per_cycle(self) -> int:
         """How often the fragments are gone through in one cycle of the motion."""
         return 2 if self.mirrored else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Where a batch got."""
+
+    states: Array
+    """`(batch, state)`."""
+    fragments: Indices
+    """`(batch,)` that are over: the last of its chain where a foot landed early."""
+    steps: Indices
+    """`(batch,)` that it took."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +134,14 @@ class Fragments:
         return out
 
     @cached_property
+    def lands(self) -> Indices:
+        """`(fragments,)` the link whose landing ends the chain from there, or -1."""
+        out = np.full(len(self), -1)
+        for each in self.chains:
+            out[max(each.first, each.last + 1 - EARLY) : each.last + 1] = each.lands
+        return out
+
+    @cached_property
     def _poses(self) -> Array:
         return clip_states.targets(self.body, self.starts)
 
@@ -135,7 +160,13 @@ class Fragments:
                 rows = around % each.count if each.cyclic else np.clip(around, 0, each.count - 1)
                 low[each.first + n] = LOW * heights[each.first + rows].min()
                 tipped[each.first + n] = leans[each.first + rows].max() + 0.6
-        return low, np.maximum(tipped, TIPPED)
+        tipped = np.maximum(tipped, TIPPED)
+        for each in (each for each in self.chains if each.rising):
+            # Who lies cannot fall, however it lies.
+            rows = np.arange(each.first, each.last + 1)
+            lying = rows[heights[rows] < UPRIGHT * heights[rows].max()]
+            low[lying], tipped[lying] = -np.inf, np.inf
+        return low, tipped
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -157,21 +188,50 @@ class Fragments:
         fragments: Indices,
         actions: Array,
         pushes: Array | None = None,
-    ) -> Array:
-        """States `(batch, state)` after each went through its own fragment `(batch,)`."""
+        *,
+        on_time: bool = False,
+    ) -> Moved:
+        """Takes each of `(batch, state)` through its own fragment `(batch,)`; with `on_time` feet
+        end no stride."""
         told = offset_targets(self.body, self.targets[fragments], self.links, actions)
         lengths = self.lengths[fragments]
         longest = int(lengths.max())
         pushes = None if pushes is None else pushes[:, :longest]
-        if lengths.min() == longest:
+        lands = np.full(len(states), -1) if on_time else self.lands[fragments]
+        if lengths.min() == longest and lands.max() < 0:
             ends = engine.simulate(states, told[:, :longest], pushes)
+            moved = Moved(ends, fragments, lengths)
         else:
             whole = engine.simulate(states, told[:, :longest], pushes, every=1)
-            ends = whole[np.arange(len(states)), lengths - 1]
-        turned_round = self.mirrors[fragments]
-        if turned_round.any():
-            ends[turned_round] = self.mirror.states(ends[turned_round])
-        return ends
+            moved = self._landed(engine, whole, told, fragments, lands)
+        mirrored = self.mirrors[moved.fragments]
+        if mirrored.any():
+            moved.states[mirrored] = self.mirror.states(moved.states[mirrored])
+        return moved
+
+    def _landed(
+        self, engine: Engine, whole: Array, told: Array, fragments: Indices, lands: Indices
+    ) -> Moved:
+        """Ends of paths `(batch, steps, state)`, cut short where feet land early; where they are
+        late, servos hold their last targets meanwhile."""
+        steps, over = np.array(self.lengths[fragments]), np.array(fragments)
+        lasts = (np.cumsum([each.count for each in self.chains]) - 1)[self.owner[fragments]]
+        late = (lands >= 0) & (fragments == lasts)
+        for link in np.unique(lands[lands >= 0]):
+            rows = np.nonzero(lands == link)[0]
+            touch = first_touch(self.body, whole[rows], int(link))
+            down = touch <= steps[rows]
+            steps[rows[down]], over[rows[down]] = touch[down], lasts[rows[down]]
+            late[rows[down]] = False
+        ends = whole[np.arange(len(whole)), steps - 1]
+        for link in np.unique(lands[late]):
+            rows = np.nonzero(late & (lands == link))[0]
+            held = np.repeat(told[rows, steps[rows] - 1][:, None], LATE, axis=1)
+            more = engine.simulate(ends[rows], held, every=1)
+            waited = np.minimum(first_touch(self.body, more, int(link)), LATE)
+            ends[rows] = more[np.arange(len(rows)), waited - 1]
+            steps[rows] += waited
+        return Moved(ends, over, steps)
 
     def following(
         self, fragments: Indices, rng: np.random.Generator, visits: Array | None = None

@@ -183,7 +183,8 @@ def _advance(
     applied = (
         actions + rng.normal(0.0, settings.noise, actions.shape) if policy.gains.any() else actions
     )
-    ends = skill.step(engine, starts, at, applied)
+    # Samples of one fragment are compared, so all of them end with it.
+    ends = skill.step(engine, starts, at, applied, on_time=True).states
     reached = features(skill.body, ends)
     costs = skill.cost(ends, reached, after) + ACTION * (actions**2).sum(axis=1)
     costs[skill.fallen(reached, after)] = np.inf

@@ -238,9 +238,10 @@ class Learning:
             part = begin + (1.0 - begin) * polisher.updates / self.settings.updates
             said = str(self.best[2]) if self.best else ""
             self.job.progress(min(part, 0.999), "Practising", said)
-            polisher.update()
+            report = polisher.update()
             last = polisher.updates == self.settings.updates
             if polisher.updates % TRY_EVERY == 0 or last:
+                self.job.log(f"{report}")
                 self._try(polisher.policy)
             if self.job.checkpoint_due() or last:
                 kept = {f"polisher.{k}": v for k, v in polisher.arrays().items()}
@@ -346,7 +347,8 @@ def _exhausted(engine: Engine, skill: Fragments, policy: Policy, push: float) ->
         actions = policy.act(skill.deviations(seen, at), at)
         sizes[step] = np.linalg.norm(actions, axis=1)
         force = ahead(skill, states, newtons) if step == 0 else None
-        states, at = skill.step(engine, states, at, actions, force), skill.following(at, rng)
+        moved = skill.step(engine, states, at, actions, force)
+        states, at = moved.states, skill.following(moved.fragments, rng)
     kept = sizes[:, standing_still]
     return 1.5 * float(kept.max()) if kept.size else float(np.inf)
 

@@ -77,6 +77,12 @@ class Report:
     fragments: int
     """Simulated so far."""
 
+    def __str__(self) -> str:
+        return (
+            f"{self.update} updates: {self.falls:.4f} falls per fragment, reward "
+            f"{self.reward:.3f}, pushes to {self.push:.0f} N, divergence {self.divergence:.3f}"
+        )
+
 
 @dataclass
 class Batch:

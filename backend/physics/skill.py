@@ -23,7 +23,9 @@ from ..motion.rotations import (
 from . import clip_states
 from .body import Body
 from .engine import STEP
+from .features import two_feet
 from .fragments import Chain, Fragments, at_origin
+from .landing import landing
 from .mirrored import Mirror
 from .reference import FRAGMENT, grounded
 from .states import headings, turned
@@ -60,6 +62,8 @@ class Path:
     mirrored: bool = False
     """Whether the second half is the first one seen in a mirror."""
     cyclic: bool = False
+    lands: int = -1
+    """The link whose landing ends the chain, -1 if it ends with its time."""
 
     @property
     def end(self) -> Array:
@@ -68,7 +72,8 @@ class Path:
 
 
 def gait_path(body: Body, clip: Clip, harmonics: int = HARMONICS) -> Path:
-    """A looping clip whose two steps are made alike, going straight ahead."""
+    """A looping clip whose two steps are made alike, going straight ahead; a stride begins when one
+    foot lands and ends when the other does, if both are lifted."""
     if not clip.loop:
         raise UserError(f"The clip {clip.label!r} does not loop; mark it as cyclic to learn it.")
     rows = grounded(body, clip_states.poses(body, clip), clip.label)
@@ -84,13 +89,16 @@ def gait_path(body: Body, clip: Clip, harmonics: int = HARMONICS) -> Path:
     image = _coordinates(body, Mirror(body).states(path))
     values = 0.5 * (values + np.roll(image, count // 2, axis=0))
     smooth = _positions(body, _smoothed(values, harmonics))
+    lands = two_feet(body)[0]
+    down = landing(body, smooth, lands)
+    smooth = np.roll(smooth, 0 if down is None else count // 2 - down, axis=0)
     ahead = float(np.linalg.norm(way)) * body.skeleton.forward
     smooth[:, :3] += np.outer(np.arange(count) / count, ahead)
     closed = np.concatenate([smooth, smooth[:1]])
     closed[-1, :3] += ahead
     times = np.arange(count + 1, dtype=np.float64) * STEP
     states = clip_states.sampled(body, closed, 1.0 / STEP, times, loop=True)
-    return Path(states, fragments, steps, mirrored=True, cyclic=True)
+    return Path(states, fragments, steps, True, True, -1 if down is None else lands)
 
 
 def cycle_path(body: Body, clip: Clip) -> Path:
@@ -164,7 +172,19 @@ def chain(
         told,
         np.full(path.fragments, path.steps),
         at_origin(body, path.states[: count : path.steps]),
-        (Chain(label, 0, path.fragments, path.mirrored, path.cyclic, rising, locked, way),),
+        (
+            Chain(
+                label,
+                0,
+                path.fragments,
+                path.mirrored,
+                path.cyclic,
+                rising,
+                locked,
+                way,
+                path.lands,
+            ),
+        ),
         ((0,),),
     )
 

@@ -90,45 +90,44 @@ def _walk(
     steering: Steering | None = None,
 ) -> _Walked:
     """Some cycles of a crowd, pushed to its left or steered."""
-    rng = np.random.default_rng(seed)
-    states = perturbed(skill.body, np.repeat(skill.starts[:1], COUNT, axis=0), 0.01, rng)
+    rng, body = np.random.default_rng(seed), skill.body
+    states = perturbed(body, np.repeat(skill.starts[:1], COUNT, axis=0), 0.01, rng)
+    ahead = np.arctan2(body.skeleton.forward[1], body.skeleton.forward[0])
     strides = skill.chains[0].rounds_per_cycle
-    sums = np.zeros((2, len(skill), skill.actions))
-    counts = np.zeros((2, len(skill)))
-    turned, before = np.zeros(COUNT), headings(skill.body, states)
-    standing = np.ones(COUNT, dtype=bool)
-    for stride in range((SETTLE + CYCLES) * strides):
-        side = stride % 2 if skill.chains[0].mirrored else 0
-        sign = -1.0 if side else 1.0
-        for fragment in range(len(skill)):
-            at = np.full(COUNT, fragment)
-            actions = policy.act(skill.deviations(features(skill.body, states), at), at)
-            if stride >= SETTLE * strides and standing.any():
-                sums[side, fragment] += actions[standing].mean(axis=0)
-                counts[side, fragment] += 1.0
-            if steering is not None:
-                actions = actions + steering.offsets(1.0, fragment, bool(side))
-            force = _sideways(skill, states, sign * newtons) if newtons else None
-            states = skill.step(engine, states, at, actions, force)
-            now = headings(skill.body, states)
-            mirrored = skill.chains[0].mirrored and fragment == len(skill) - 1
-            # A mirrored heading is measured from the other side.
-            ahead = np.arctan2(skill.body.skeleton.forward[1], skill.body.skeleton.forward[0])
-            real = 2.0 * ahead - now if mirrored else now
-            step = np.angle(np.exp(1j * (real - before)))
-            if stride >= SETTLE * strides:
-                turned += sign * step
-            before = now
-            standing &= ~skill.fallen(features(skill.body, states), at)
-            if standing.mean() < SURVIVE:
-                return _Walked(sums, 0.0, 0.0)
-    seconds = CYCLES * strides * float(skill.lengths.sum()) * engine.step
+    sums, counts = np.zeros((2, len(skill), skill.actions)), np.zeros((2, len(skill)))
+    at, rounds = np.zeros(COUNT, dtype=np.int64), np.zeros(COUNT, dtype=np.int64)
+    turned, seconds = np.zeros(COUNT), np.zeros(COUNT)
+    standing, going = np.ones(COUNT, dtype=bool), np.arange(COUNT)
+    while len(going):
+        side = rounds[going] % 2 if skill.chains[0].mirrored else np.zeros_like(going)
+        sign, counted = np.where(side == 1, -1.0, 1.0), rounds[going] >= SETTLE * strides
+        actions = policy.act(skill.deviations(features(body, states), at), at)
+        np.add.at(sums, (side[counted], at[counted]), actions[counted])
+        np.add.at(counts, (side[counted], at[counted]), 1.0)
+        if steering is not None:
+            actions += np.where(side[:, None], steering.right[at], steering.left[at])
+        force = _sideways(skill, states, sign * newtons) if newtons else None
+        moved = skill.step(engine, states, at, actions, force)
+        now, mirrored = headings(body, moved.states), skill.mirrors[moved.fragments]
+        # A mirrored heading is measured from the other side.
+        by = np.where(mirrored, 2.0 * ahead - now, now) - headings(body, states)
+        turned[going] += counted * sign * np.angle(np.exp(1j * by))
+        seconds[going] += counted * moved.steps * engine.step
+        over = skill.ends[moved.fragments]
+        rounds[going] += over
+        at = np.where(over, 0, moved.fragments + 1)
+        stands = ~skill.fallen(features(body, moved.states), at)
+        standing[going] = stands
+        if standing.mean() < SURVIVE:
+            return _Walked(sums, 0.0, 0.0)
+        goes_on = stands & (rounds[going] < (SETTLE + CYCLES) * strides)
+        states, at, going = moved.states[goes_on], at[goes_on], going[goes_on]
     means = sums / np.maximum(counts, 1.0)[..., None]
-    rate = float(turned[standing].mean() / seconds) if standing.any() else 0.0
-    return _Walked(means, rate, float(standing.mean()))
+    rates = turned[standing] / seconds[standing]
+    return _Walked(means, float(rates.mean()), float(standing.mean()))
 
 
-def _sideways(skill: Fragments, states: Array, newtons: float) -> Array:
+def _sideways(skill: Fragments, states: Array, newtons: Array) -> Array:
     """Forces `(batch, steps, 3)` to the left of where bodies face."""
     facing = headings(skill.body, states) + 0.5 * np.pi
     out = np.zeros((len(states), skill.targets.shape[1], 3))

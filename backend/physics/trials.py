@@ -28,10 +28,6 @@ class Trials:
     """Cycles before the push."""
     disturbance: float = 0.02
     """Radians by which joints are off at the start; velocities by five times that."""
-    noise: float = 0.0
-    """Radians of noise on every action."""
-    fragment: int = 0
-    """In which fragment of the cycle the push begins."""
 
 
 def lasted(
@@ -45,33 +41,32 @@ def lasted(
 ) -> Array:
     """Cycles `(count,)` of each start before its fall, those before the push not counted.
 
-    `pushes` `(count,)` are forces in newtons on the trunk, along where each faces.
+    `pushes` `(count,)` are forces in newtons on the trunk, along where each faces, at the beginning
+    of a cycle.
     """
     settings = settings or Trials()
     states = perturbed(
         skill.body, np.repeat(skill.starts[:1], count, axis=0), settings.disturbance, rng
     )
-    seen = features(skill.body, states)
-    settle = 0 if pushes is None else settings.settle * skill.chains[0].rounds_per_cycle
-    rounds = settle + settings.cycles * skill.chains[0].rounds_per_cycle
-    going, done = np.arange(count), np.zeros(count)
-    for number in range(rounds):
-        for fragment in range(len(skill)):
-            at = np.full(len(going), fragment)
-            actions = policy.act(skill.deviations(seen, at), at)
-            if settings.noise:
-                actions = actions + rng.normal(0.0, settings.noise, actions.shape)
-            force = None
-            if pushes is not None and (number, fragment) == (settle, settings.fragment):
-                force = ahead(skill, states, pushes[going])
-            states = skill.step(engine, states, at, actions, force)
-            seen = features(skill.body, states)
-            stands = ~skill.fallen(seen, (at + 1) % len(skill))
-            states, seen, going = states[stands], seen[stands], going[stands]
-            if not len(going):
-                return done
-        done[going] = max(number + 1 - settle, 0) / skill.chains[0].rounds_per_cycle
-    return done
+    at, rounds = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    per_cycle = skill.chains[0].rounds_per_cycle
+    settle = 0 if pushes is None else settings.settle * per_cycle
+    wanted = settle + settings.cycles * per_cycle
+    going = np.arange(count)
+    while len(going):
+        actions = policy.act(skill.deviations(features(skill.body, states), at), at)
+        force = None
+        if pushes is not None:
+            due = (rounds[going] == settle) & (at == 0)
+            force = ahead(skill, states, np.where(due, pushes[going], 0.0)) if due.any() else None
+        moved = skill.step(engine, states, at, actions, force)
+        over = skill.ends[moved.fragments]
+        at = np.where(over, 0, moved.fragments + 1)
+        stands = ~skill.fallen(features(skill.body, moved.states), at)
+        rounds[going] += stands & over
+        goes_on = stands & (rounds[going] < wanted)
+        states, at, going = moved.states[goes_on], at[goes_on], going[goes_on]
+    return np.maximum(rounds - settle, 0) / per_cycle
 
 
 def ahead(skill: Fragments, states: Array, newtons: Array, turn: Array | float = 0.0) -> Array:
@@ -124,10 +119,10 @@ def wandered(
     going, lasted_for, visits = np.arange(count), np.zeros(count), np.zeros(len(skill.chains))
     while len(going) and lasted_for[going].min() < seconds:
         actions = policy.act(skill.deviations(seen, at), at)
-        states = skill.step(engine, states, at, actions)
-        lasted_for[going] += skill.lengths[at] * STEP
+        moved = skill.step(engine, states, at, actions)
+        lasted_for[going] += moved.steps * STEP
         np.add.at(visits, skill.owner[at], 1.0 / skill.sizes[at])
-        at = skill.following(at, rng, visits)
+        states, at = moved.states, skill.following(moved.fragments, rng, visits)
         seen = features(skill.body, states)
         stands = ~skill.fallen(seen, at)
         states, seen, at, going = states[stands], seen[stands], at[stands], going[stands]

@@ -22,6 +22,7 @@ from .engine import STEP
 from .features import features
 from .fragments import Chain
 from .goals import Goal
+from .landing import LATE, touching
 from .mirrored import Mirror
 from .mjcf import Ball, mjcf
 from .mujoco_engine import be_quiet
@@ -112,15 +113,28 @@ class Character:
 
     def told(self, state: Array) -> Array:
         """What the servos follow in the next step `(targets,)`, from a state `(state,)`."""
+        if self.step and not self.down and self._over(state[None]):
+            self._go_on()
         if self.step == 0:
             self._decide(state[None])
         targets = self._targets[min(self.step, len(self._targets) - 1)]
         self.step += 1
         if self.down:
             self.step %= _LOOK
-        elif self.step >= self.skill.lengths[self.fragment]:
-            self._go_on()
         return np.asarray(targets)
+
+    def _over(self, state: Array) -> bool:
+        """Whether the fragment has ended: by its time, or since the foot has landed."""
+        skill, fragment = self.skill, self.fragment
+        link, length = int(skill.lands[fragment]), int(skill.lengths[fragment])
+        if link < 0:
+            return self.step >= length
+        foot = int(skill.body.mirror[link]) if self.other_side else link
+        last = self.chain.last
+        if touching(skill.body, state, foot)[0]:
+            self.fragment = last
+            return True
+        return self.step >= length + (LATE if fragment == last else 0)
 
     def _go_on(self) -> None:
         before = self.fragment

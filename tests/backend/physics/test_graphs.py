@@ -112,10 +112,10 @@ def test_fragments_of_other_lengths_end_when_they_should() -> None:
     engine = MujocoEngine(skill.body)
     at = np.array([0, skill.chains[1].first])
     none = np.zeros((2, skill.actions))
-    both = skill.step(engine, skill.starts[at], at, none)
+    both = skill.step(engine, skill.starts[at], at, none).states
     for row in range(2):
         own = slice(row, row + 1)
-        alone = skill.step(engine, skill.starts[at[own]], at[own], none[own])
+        alone = skill.step(engine, skill.starts[at[own]], at[own], none[own]).states
         np.testing.assert_allclose(both[own], alone, atol=1e-9)
     engine.close()
 

@@ -109,7 +109,7 @@ def test_a_push_is_newtons_for_a_tenth_of_a_second(engine: Engine, skill: Fragme
     at, none = np.array([1]), np.zeros((1, skill.actions))
 
     def moving(pushes: np.ndarray | None) -> np.ndarray:
-        after = skill.step(engine, high, at, none, pushes)
+        after = skill.step(engine, high, at, none, pushes).states
         return np.asarray(momentum(body, place(body, after)).velocity[0])
 
     gained = (moving(force) - moving(None)) * body.mass

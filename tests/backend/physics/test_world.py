@@ -54,17 +54,20 @@ def test_a_character_moves_as_in_the_batched_engine_also_in_the_mirrored_stride(
     skill = learned.skill
     engine = MujocoEngine(human())
     world = World([Character(graph(), 0, (0.0, 0.0), facing())])
-    states = np.array(world.state(0)[None])
-    for number in range(len(skill) + 1):
-        at = np.array([number % len(skill)])
+    states, at = np.array(world.state(0)[None]), np.array([0])
+    mirrored, taken = False, list[int]()
+    for _ in range(len(skill) + 2):
         actions = learned.policy.act(skill.deviations(features(human(), states), at), at)
-        states = skill.step(engine, states, at, actions)
-        for _ in range(skill.targets.shape[1]):
+        moved = skill.step(engine, states, at, actions)
+        for _ in range(int(moved.steps[0])):
             world.step()
+        mirrored ^= bool(skill.mirrors[moved.fragments[0]])
         own = world.state(0)[None]
-        if number + 1 >= len(skill):
-            own = skill.mirror.states(own)
+        own = skill.mirror.states(own) if mirrored else own
+        states, at = moved.states, (moved.fragments + 1) % len(skill)
+        taken.append(int(moved.steps[0]))
         assert np.abs(own - states).max() < 1e-6
+    assert len(set(taken)) > 1, "a foot landed early or late"
     engine.close()
 
 
