@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .clip import Clip
-from .rotations import Array, conjugate, multiply, normalize, rotate
+from .rotations import Array, conjugate, from_rotation_matrix, multiply, normalize, rotate
 from .skeleton import Skeleton
 
 RIGID_WITHIN = 1e-6
@@ -37,13 +37,11 @@ def forward(
 
 
 def placed(skeleton: Skeleton, root_positions: Array, turns: Array) -> Array:
-    """World positions `(frames, joints, 3)` of rigid bones with world rotations `turns`."""
-    parents = np.asarray(skeleton.parents)
-    positions = rotate(turns[:, np.maximum(parents, 0)], skeleton.offsets)
-    positions[:, 0] = root_positions
-    for level in skeleton.levels:
-        positions[:, level] += positions[:, parents[level]]
-    return positions
+    """World positions `(frames, joints, 3)` of rigid bones whose world rotations are matrices
+    `(frames, joints, 3, 3)`."""
+    bones = (turns.take(skeleton.carriers, axis=1) @ skeleton.offsets[..., None])[..., 0]
+    bones[:, 0] = root_positions
+    return np.asarray(skeleton.ways @ bones)
 
 
 def pose(clip: Clip) -> tuple[Array, Array]:
@@ -62,10 +60,9 @@ def local(skeleton: Skeleton, positions: Array, turns: Array) -> tuple[Array, Ar
 
     Translations are None where every joint keeps its place at rest to within `RIGID_WITHIN`.
     """
-    parents = np.maximum(skeleton.parents, 0)
     above = _above(skeleton, turns)
     rotations = local_rotations(skeleton, turns)
-    apart = rotate(conjugate(above), positions - positions[:, parents])
+    apart = rotate(conjugate(above), positions - positions[:, skeleton.carriers])
     moved = rotate(conjugate(skeleton.local_rests), apart - skeleton.offsets)
     moved[:, 0] = 0.0
     rigid = np.abs(moved).max(initial=0.0) < RIGID_WITHIN
@@ -78,8 +75,16 @@ def local_rotations(skeleton: Skeleton, turns: Array) -> Array:
     return normalize(multiply(conjugate(skeleton.local_rests), multiply(above, turns)))
 
 
+def local_of_matrices(skeleton: Skeleton, turns: Array) -> Array:
+    """Local rotations `(frames, joints, 4)` of world rotations as matrices `(…, 3, 3)`."""
+    rests = skeleton.local_rest_matrices
+    carried = turns.take(skeleton.carriers, axis=1) @ rests
+    carried[:, 0] = rests[0]
+    return from_rotation_matrix(carried.swapaxes(-1, -2) @ turns)
+
+
 def _above(skeleton: Skeleton, turns: Array) -> Array:
     """World rotations of what carries each joint; nothing carries the first."""
-    above = turns[:, np.maximum(skeleton.parents, 0)].copy()
+    above = turns[:, skeleton.carriers]
     above[:, 0] = np.array([1.0, 0.0, 0.0, 0.0])
     return above

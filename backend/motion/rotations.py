@@ -86,27 +86,30 @@ def to_matrix(q: Array) -> Array:
 def from_matrix(m: Array) -> Array:
     """Quaternions of rotation matrices `(..., 3, 3)`; scale per axis is taken out first.
 
-    A matrix that mirrors counts as a negative scale of all axes, as in Blender. Of the four ways to
-    divide, the one with the largest divisor is used for each matrix.
+    A matrix that mirrors counts as a negative scale of all axes, as in Blender.
     """
     m = m / np.maximum(np.sqrt(np.einsum("...ij,...ij->...j", m, m)), _TINY)[..., None, :]
     volume = np.einsum("...i,...i->...", m[..., 0], cross(m[..., 1], m[..., 2]))
     if (volume < 0.0).any():
         m = np.where(volume[..., None, None] < 0.0, -m, m)
-    xx, yy, zz = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
-    rows = np.empty((*m.shape[:-2], 4, 4))
-    rows[..., 0, 0] = 1 + xx + yy + zz
-    rows[..., 1, 1] = 1 + xx - yy - zz
-    rows[..., 2, 2] = 1 - xx + yy - zz
-    rows[..., 3, 3] = 1 - xx - yy + zz
-    rows[..., 0, 1] = rows[..., 1, 0] = m[..., 2, 1] - m[..., 1, 2]
-    rows[..., 0, 2] = rows[..., 2, 0] = m[..., 0, 2] - m[..., 2, 0]
-    rows[..., 0, 3] = rows[..., 3, 0] = m[..., 1, 0] - m[..., 0, 1]
-    rows[..., 1, 2] = rows[..., 2, 1] = m[..., 1, 0] + m[..., 0, 1]
-    rows[..., 1, 3] = rows[..., 3, 1] = m[..., 0, 2] + m[..., 2, 0]
-    rows[..., 2, 3] = rows[..., 3, 2] = m[..., 2, 1] + m[..., 1, 2]
-    best = np.argmax(np.einsum("...ii->...i", rows), axis=-1)[..., None, None]
-    return normalize(np.take_along_axis(rows, best, axis=-2)[..., 0, :])
+    return from_rotation_matrix(m)
+
+
+_UNITS = np.eye(4)
+_PRODUCTS = -multiply(_UNITS[1:, None, None], multiply(_UNITS, _UNITS[1:, None])).reshape(9, 16)
+"""What the nine entries of a rotation matrix add to 4 q qᵀ - 1: -i q j for units i and j."""
+
+
+def from_rotation_matrix(m: Array) -> Array:
+    """Quaternions of matrices `(..., 3, 3)` that do nothing but turn.
+
+    Of the four ways to divide, the one with the largest divisor is used for each matrix.
+    """
+    squares = m.reshape(-1, 9) @ _PRODUCTS
+    squares[:, ::5] += 1.0
+    best = squares[:, ::5].argmax(axis=-1)
+    rows = squares.reshape(-1, 4, 4)[np.arange(len(best)), best]
+    return normalize(rows).reshape(*m.shape[:-2], 4)
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
-from .rotations import Array, conjugate, multiply, rotate
+from .rotations import Array, conjugate, multiply, rotate, to_matrix
 
 Indices = NDArray[np.int64]
 
@@ -98,19 +98,36 @@ class Skeleton:
         return levels_of(self.parents)
 
     @cached_property
+    def carriers(self) -> Indices:
+        """`(joints,)` the parent of each joint; joint 0 stands for its own."""
+        return np.maximum(self.parents, 0)
+
+    @cached_property
+    def ways(self) -> Array:
+        """`(joints, joints)` 1 where the second is on the way from joint 0 to the first, ends
+        included: adds up what all of them contribute."""
+        ways = np.eye(len(self))
+        for joint in range(1, len(self)):
+            ways[joint] += ways[self.parents[joint]]
+        return ways
+
+    @cached_property
     def offsets(self) -> Array:
         """`(joints, 3)` each joint's head in its parent's rest frame; zero for joint 0."""
-        parents = np.maximum(self.parents, 0)
-        apart = self.rest_heads - self.rest_heads[parents]
-        return rotate(conjugate(self.rest_rotations[parents]), apart)
+        apart = self.rest_heads - self.rest_heads[self.carriers]
+        return rotate(conjugate(self.rest_rotations[self.carriers]), apart)
 
     @cached_property
     def local_rests(self) -> Array:
         """`(joints, 4)` each joint's rest rotation in its parent's rest frame."""
-        parents = np.maximum(self.parents, 0)
-        local = multiply(conjugate(self.rest_rotations[parents]), self.rest_rotations)
+        local = multiply(conjugate(self.rest_rotations[self.carriers]), self.rest_rotations)
         local[0] = self.rest_rotations[0]
         return local
+
+    @cached_property
+    def local_rest_matrices(self) -> Array:
+        """`(joints, 3, 3)` the same as matrices."""
+        return to_matrix(self.local_rests)
 
     @cached_property
     def tail_offsets(self) -> Array:

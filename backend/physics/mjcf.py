@@ -1,8 +1,12 @@
 """A world of bodies as MJCF, MuJoCo's own format: for its engine, and to export.
 
-Damping is in the joints, where MuJoCo treats it implicitly, which is what stable PD control does
-(Tan 2011); actuators have stiffness alone. Damping in force-limited actuators blows up at 5 ms.
-With that, Euler's integrator gives the numbers of `implicitfast` and is a little faster.
+Damping is in the joints and implicit, which is what stable PD control is (Tan 2011); actuators have
+stiffness alone. Damping in force-limited actuators blows up at 5 ms.
+
+An implicit step with damping D is (M + h D) Δv = h f, and armature adds to the diagonal of M. So h D
+is given as armature, and MuJoCo told to leave its own implicit damping: the step is the same, but
+contacts are solved with the inertia that the step has. MuJoCo's own way solves them with M, as if
+feet were free to give way; then they sink in, bounce and skate.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ def mjcf(
         cone="pyramidal",
     )
     # What blew up must not come back as a body at rest.
-    flag = ElementTree.SubElement(option, "flag", autoreset="disable")
+    flag = ElementTree.SubElement(option, "flag", autoreset="disable", eulerdamp="disable")
     if len(bodies) == 1 and not balls:
         # A single body is one island; looking for others costs some 4% of a step.
         flag.set("island", "disable")
@@ -69,7 +73,7 @@ def mjcf(
         prefix = f"{number}." if len(bodies) > 1 else ""
         # Touches the floor, balls and the others, but not itself.
         own = 2 << number
-        _add_body(world, body, prefix, own, everyone & ~own)
+        _add_body(world, body, prefix, own, everyone & ~own, step)
         _add_actuators(actuators, body, prefix)
     for number, ball in enumerate(balls):
         _add_ball(world, number, ball, 2 << len(bodies), everyone)
@@ -78,7 +82,7 @@ def mjcf(
 
 
 def _add_body(
-    world: ElementTree.Element, body: Body, prefix: str, contype: int, conaffinity: int
+    world: ElementTree.Element, body: Body, prefix: str, contype: int, conaffinity: int, step: float
 ) -> None:
     elements: list[ElementTree.Element] = []
     for number, link in enumerate(body.links):
@@ -87,7 +91,7 @@ def _add_body(
             parent, "body", name=prefix + link.name, pos=_text(link.place), quat=_text(link.centre)
         )
         elements.append(element)
-        _add_joint(element, link, prefix)
+        _add_joint(element, link, prefix, step)
         part = body.properties[number]
         i = part.inertia
         ElementTree.SubElement(
@@ -112,14 +116,20 @@ def _add_body(
             )
 
 
-def _add_joint(element: ElementTree.Element, link: Link, prefix: str) -> None:
+def _add_joint(element: ElementTree.Element, link: Link, prefix: str, step: float) -> None:
     name = prefix + link.name
     if link.joint == "free":
         ElementTree.SubElement(element, "freejoint", name=name)
         return
     limits = f"{link.lower} {link.upper}" if link.joint == "hinge" else f"0 {link.upper}"
     joint = ElementTree.SubElement(
-        element, "joint", name=name, type=link.joint, damping=f"{link.damping:.12g}", range=limits
+        element,
+        "joint",
+        name=name,
+        type=link.joint,
+        damping=f"{link.damping:.12g}",
+        armature=f"{step * link.damping:.12g}",
+        range=limits,
     )
     if link.joint == "hinge":
         joint.set("axis", _text(link.axis))

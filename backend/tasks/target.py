@@ -20,7 +20,7 @@ _TYPICAL_SPEED = 2.0
 
 def features(local: Tensor) -> Tensor:
     """What a policy is told of targets `(…, 2)` in root space: fine nearby, a direction far off."""
-    distance = local.norm(dim=-1, keepdim=True)
+    distance = torch.linalg.vector_norm(local, dim=-1, keepdim=True)
     return torch.cat([local / (1.0 + distance), torch.log1p(distance)], dim=-1)
 
 

@@ -15,12 +15,12 @@ import numpy as np
 from ..motion import contacts, kinematics
 from ..motion.clip import Clip
 from ..motion.feet import Feet
-from ..motion.rotations import Array, continuous, slerp
+from ..motion.rotations import Array, continuous, slerp, to_matrix
 from ..motion.skeleton import Skeleton
 from ..style.handles import Handle
 from ..style.poses import Pose
 from ..style.solver import Solver
-from .pose import legs, reach
+from .legs import Legs, legs
 
 BLEND = 0.3
 """Seconds in which a foot in the air comes to its planted place and leaves it."""
@@ -60,11 +60,13 @@ def clean(
         return clip
     if solver is not None:
         clip = _solved(clip, plantings, solver, each or (lambda part: None))
-    places, turns = kinematics.pose(clip)
-    ankles = [planting.ankle for planting in plantings]
-    targets = np.stack([planting.targets for planting in plantings], axis=1)
-    reach(clip.skeleton, ankles, places, turns, targets)
-    rotations, _ = kinematics.local(clip.skeleton, np.zeros_like(places), turns)
+    places, rotations = kinematics.pose(clip)
+    turns, targets = to_matrix(rotations), places.copy()
+    for planting in plantings:
+        targets[:, planting.ankle] = planting.targets
+    for together in Legs.of(clip.skeleton, [planting.ankle for planting in plantings]):
+        together.reach(places, turns, targets)
+    rotations = kinematics.local_of_matrices(clip.skeleton, turns)
     return replace(clip, rotations=continuous(rotations))
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..motion.rotations import Array
+from ..motion.rotations import Array, lengths
 from ..tasks import walls
 from ..tasks.joystick import Joystick
 from ..tasks.maze import Maze
@@ -98,16 +98,17 @@ class Controller:
         self._speeds = np.linalg.norm(conditions[:, -1, :2], axis=1)
         self._hit[:] = False
 
+    @torch.inference_mode()
     def step(self, command: dict[str, Any] | None = None) -> Array:
         """The next poses `(count, width)`; a command overrides the world's target or heading."""
         self._set(command or {})
         z = self._latents()
-        before = self.walkers.places.copy()
+        before = self.walkers.places
         poses = self.walkers.step(z)
         self.frame += 1
         if isinstance(self.task, Path):
             self.task.state["frames"] += 1
-        self._speeds = np.linalg.norm(poses[:, :2], axis=1)
+        self._speeds = lengths(poses[:, :2])
         self._notice_walls(before)
         return poses
 
@@ -141,7 +142,7 @@ class Controller:
             return chance
         if self.choice.policy is not None:
             goals = self.task.observe(self._roots())
-            z = self.choice.policy.act(self.walkers.condition, goals).numpy().astype(np.float64)
+            z = self.choice.policy.act(self.walkers.condition, goals).numpy()
         else:
             z = np.stack([self._sampled(row) for row in range(self.count)])
         if self.choice.noise:

@@ -39,12 +39,12 @@ def legs(skeleton: Skeleton) -> list[int]:
 class Legs:
     """Legs that reach at once, with what of them stays as it is."""
 
-    bones: Indices
-    """`(2, legs)` hips and knees."""
-    ankles: Indices
-    """`(legs,)`"""
+    joints: Indices
+    """`(3, legs)` hips, knees and ankles."""
     lengths: Array
     """`(2, legs)` of thighs and shins."""
+    span: Array
+    """`(2, legs)` how near and how far from its hip an ankle can be."""
     ahead: Array
     """`(legs, 3)` the body's forward direction as the thighs see it at rest."""
     forward: Array
@@ -53,14 +53,17 @@ class Legs:
     @staticmethod
     def of(skeleton: Skeleton, ankles: Sequence[int]) -> list[Legs]:
         """The legs of these ankles; those of one hip turn one after the other."""
+        if not ankles:
+            return []
         parents = np.array(skeleton.parents)
         knees = parents[list(ankles)]
-        bones = np.stack([parents[knees], knees])
-        if len(np.unique(bones)) < bones.size:
+        joints = np.stack([parents[knees], knees, ankles])
+        if len(np.unique(joints[:2])) < joints[:2].size:
             return [legs for ankle in ankles for legs in Legs.of(skeleton, [ankle])]
-        long = lengths(skeleton.offsets[np.stack([knees, ankles])])
-        ahead = skeleton.forward @ to_matrix(skeleton.rest_rotations[bones[0]])
-        return [Legs(bones, np.array(ankles), long, ahead, skeleton.forward)] if ankles else []
+        thigh, shin = long = lengths(skeleton.offsets[joints[1:]])
+        span = np.stack([np.abs(thigh - shin) * (1 + 1e-6) + _TINY, (thigh + shin) * (1 - 1e-9)])
+        ahead = skeleton.forward @ to_matrix(skeleton.rest_rotations[joints[0]])
+        return [Legs(joints, long, span, ahead, skeleton.forward)]
 
     def reach(self, places: Array, turns: Array, targets: Array) -> None:
         """Turns thighs and shins in the world's `turns` `(frames, joints, 3, 3)` so that ankles
@@ -68,33 +71,34 @@ class Legs:
 
         The knee stays in the plane in which it bends; what is out of reach is pointed at.
         """
-        start, middle = places[:, self.bones[0]], places[:, self.bones[1]]
-        end, target = places[:, self.ankles], targets[:, self.ankles]
+        hips, bones = self.joints[0], self.joints[:2]
+        chain, target = places[:, self.joints], targets[:, self.joints[2]]
+        old = chain[:, 1:] - chain[:, :-1]
         thigh, shin = self.lengths
-        wanted = target - start
+        wanted = target - chain[:, 0]
         way = unit(wanted, -_UP)
-        nearest, farthest = np.abs(thigh - shin) * (1 + 1e-6) + _TINY, (thigh + shin) * (1 - 1e-9)
-        far = np.minimum(np.maximum(lengths(wanted), nearest), farthest)
+        far = np.minimum(np.maximum(lengths(wanted), self.span[0]), self.span[1])
         along = (thigh**2 - shin**2 + far**2) / (2.0 * far)
         aside = np.sqrt(np.maximum(thigh**2 - along**2, 0.0))
-        pole = self._pole(middle - start, unit(end - start, -_UP), way, turns)
+        pole = self._pole(old, way, turns[:, hips])
         knee = along[..., None] * way + aside[..., None] * pole
-        old = np.stack([middle - start, end - middle], axis=1)
         new = np.stack([knee, far[..., None] * way - knee], axis=1)
-        before = turns[:, self.bones]
+        before = turns[:, bones]
         # Two mirrors make the shortest turn: what the first flips, the second takes to its end.
         after = _mirrored(_mirrored(before, unit(old, -_UP)), _between(old, new))
-        off = lengths(target - end) > _AGREE
-        turns[:, self.bones] = np.where(off[:, None, :, None, None], after, before)
+        off = lengths(target - chain[:, 2]) > _AGREE
+        turns[:, bones] = np.where(off[:, None, :, None, None], after, before)
 
-    def _pole(self, thighs: Array, was: Array, way: Array, turns: Array) -> Array:
-        """Unit vectors across `way` to the side of the knee, when legs swing there from `was`."""
-        # In the mirror `was` is seen along `way` still, and what is across comes as it would turn.
-        pole = _across(_mirrored(thighs[..., None], _between(was, way))[..., 0], way)
+    def _pole(self, bones: Array, way: Array, turns: Array) -> Array:
+        """Unit vectors across `way` to the side of the knee, when legs of these bones
+        `(frames, 2, legs, 3)` swing there; `turns` are those of thighs."""
+        was = unit(bones[:, 0] + bones[:, 1], -_UP)
+        # This mirror takes `was` to the line of `way`, and what is across it where a turn would.
+        pole = _across(_mirrored(bones[:, 0, :, :, None], _between(was, way))[..., 0], way)
         # A straight leg has no plane of its own; its knee goes where the body faces.
         straight = lengths(pole)[..., None] < 1e-6
         if straight.any():
-            ahead = (turns[:, self.bones[0]] @ self.ahead[..., None])[..., 0]
+            ahead = (turns @ self.ahead[..., None])[..., 0]
             pole = np.where(straight, _across(ahead, way), pole)
         return unit(pole, self.forward)
 
@@ -111,8 +115,9 @@ def _between(one: Array, other: Array) -> Array:
     """Unit vectors half-way between vectors `(…, 3)` of one length; any across where they are
     opposite."""
     half = one + other
-    if lengths(half).min(initial=np.inf) >= _TINY:
-        return unit(half, _UP)
+    length = lengths(half)[..., None]
+    if length.min(initial=np.inf) >= _TINY:
+        return np.asarray(half / length)
     away = np.where(np.abs(one[..., :1]) < 0.5 * lengths(one)[..., None], [1.0, 0, 0], _UP)
     return unit(half, unit(cross(one, away), _UP))
 

@@ -7,34 +7,29 @@ root's velocity and turning speed, then positions, velocities and orientations o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from ..motion import contacts, kinematics
+from ..motion import kinematics
 from ..motion.clip import Clip
 from ..motion.rotations import (
     Array,
     about_z,
-    between,
     conjugate,
     continuous,
     cross,
-    from_matrix,
-    lengths,
     multiply,
     rotate,
+    to_matrix,
 )
 from ..motion.skeleton import Skeleton
+from .legs import Legs, legs, unit
 
 RATE = 30.0
 """Frames per second of all poses, as in the paper."""
-_TINY = 1e-9
-_AGREE = 1e-6
-"""Metres within which orientations and positions say the same of a foot."""
 _STEPS = 0.5
 """How much a foot's predicted velocity counts beside its predicted position."""
 _UP = np.array([0.0, 0.0, 1.0])
@@ -64,14 +59,19 @@ class Poses:
         return first, second, third, fourth
 
     @cached_property
-    def _axes(self) -> Array:
-        """`(3, 3)` forward, left and up at rest, as columns."""
+    def _rests(self) -> Array:
+        """`(joints, 3, 3)` rest rotations as they are seen from forward, left and up."""
         ahead = self.skeleton.forward
-        return np.stack([ahead, np.cross(_UP, ahead), _UP], axis=-1)
+        axes = np.stack([ahead, np.cross(_UP, ahead), _UP])
+        return axes @ to_matrix(self.skeleton.rest_rotations)
 
     @cached_property
-    def _legs(self) -> list[int]:
+    def _ankles(self) -> list[int]:
         return legs(self.skeleton)
+
+    @cached_property
+    def _legs(self) -> list[Legs]:
+        return Legs.of(self.skeleton, self._ankles)
 
     def of(self, clip: Clip) -> Array:
         """Poses `(frames, width)` of a clip at 30 frames per second; the first frame, which has
@@ -107,25 +107,23 @@ class Poses:
         """Joint positions `(…, joints, 3)` in root space."""
         return poses[..., self.groups[1]].reshape(*poses.shape[:-1], self.joints, 3)
 
-    def turns(self, poses: Array) -> Array:
-        """World turns since rest `(…, joints, 4)` in root space, from the two vectors of each."""
-        pair = poses[..., self.groups[3]].reshape(*poses.shape[:-1], self.joints, 2, 3)
-        ahead = _unit(pair[..., 0, :], np.array([1.0, 0.0, 0.0]))
-        above = pair[..., 1, :]
+    def turns(self, pairs: Array) -> Array:
+        """Rotations `(…, joints, 3, 3)` of joints with these two vectors `(…, joints, 2, 3)`."""
+        turns = np.empty((*pairs.shape[:-2], 3, 3))
+        turns[..., 0] = ahead = unit(pairs[..., 0, :], np.array([1.0, 0.0, 0.0]))
+        above = pairs[..., 1, :]
         above = above - np.einsum("...i,...i->...", above, ahead)[..., None] * ahead
-        above = _unit(above, _UP)
-        matrix = np.stack([ahead, cross(above, ahead), above], axis=-1)
-        return from_matrix(matrix @ self._axes.T)
+        turns[..., 2] = above = unit(above, _UP)
+        turns[..., 1] = cross(above, ahead)
+        return np.asarray(turns @ self._rests)
 
     def path(
         self, poses: Array, place: tuple[float, float] = (0.0, 0.0), heading: float = 0.0
     ) -> tuple[Array, Array]:
         """Places `(frames, 2)` and headings `(frames,)` of the root, from where it starts."""
-        headings = heading + np.concatenate([[0.0], np.cumsum(poses[1:, 2]) / RATE])
-        cosine, sine = np.cos(headings[:-1]), np.sin(headings[:-1])
-        x, y = poses[1:, 0], poses[1:, 1]
-        steps = np.stack([cosine * x - sine * y, sine * x + cosine * y], axis=-1) / RATE
-        return np.asarray(place) + np.concatenate([np.zeros((1, 2)), np.cumsum(steps, 0)]), headings
+        headings = np.cumsum(np.concatenate([[heading], poses[1:, 2] / RATE]))
+        steps = np.concatenate([[place], steps_of(poses[1:], headings[:-1])])
+        return np.cumsum(steps, axis=0), headings
 
     def clip(
         self,
@@ -141,18 +139,27 @@ class Poses:
         """
         poses = np.asarray(poses, dtype=np.float64)
         where, headings = self.path(poses, place, heading)
-        ahead = about_z(headings)[:, None]
-        turns = multiply(multiply(ahead, self.turns(poses)), self.skeleton.rest_rotations)
-        targets = rotate(ahead, self.positions(poses))
+        seen = poses[:, 3:].reshape(len(poses), -1, 3)
+        vectors = seen @ _turned_about_z(-headings)
+        targets, speeds, pairs = np.split(vectors, [self.joints, 2 * self.joints], axis=1)
         targets[..., :2] += where[:, None]
+        turns = self.turns(pairs.reshape(len(poses), self.joints, 2, 3))
         # By definition the hips are above the root.
         roots = np.concatenate([where, targets[:, 0, 2:]], axis=-1)
         places = kinematics.placed(self.skeleton, roots, turns)
-        speeds = poses[:, self.groups[2]].reshape(targets.shape)[:, self._legs]
-        ankles = followed(targets[:, self._legs], rotate(ahead, speeds) / RATE)
-        reach(self.skeleton, self._legs, places, turns, ankles)
-        rotations = kinematics.local_rotations(self.skeleton, turns)
+        ankles = self._ankles
+        targets[:, ankles] = followed(targets[:, ankles], speeds[:, ankles] / RATE)
+        for together in self._legs:
+            together.reach(places, turns, targets)
+        rotations = kinematics.local_of_matrices(self.skeleton, turns)
         return Clip(self.skeleton, RATE, roots, continuous(rotations), label=label)
+
+
+def steps_of(poses: Array, headings: Array) -> Array:
+    """Metres `(…, 2)` by which the root moves in poses `(…, width)` after headings `(…,)`."""
+    # On the plane of complex numbers a heading is a factor.
+    steps = (poses[..., 0] + 1j * poses[..., 1]) * np.exp(1j * headings) / RATE
+    return steps[..., None].view(np.float64)
 
 
 def followed(places: Array, steps: Array) -> Array:
@@ -166,69 +173,14 @@ def followed(places: Array, steps: Array) -> Array:
     return out
 
 
-def legs(skeleton: Skeleton) -> list[int]:
-    """The ankles of limbs with a thigh and a shin that both have a length."""
-    if not skeleton.feet:
-        return []
-    long = lengths(skeleton.offsets)
-    found = []
-    for ankle in contacts.soles(skeleton).limb_joints:
-        knee = skeleton.parents[ankle]
-        hip = skeleton.parents[knee] if knee > 0 else -1
-        if hip > 0 and min(long[ankle], long[knee]) > 1e-4:
-            found.append(ankle)
-    return found
-
-
-def reach(
-    skeleton: Skeleton, ankles: Sequence[int], places: Array, turns: Array, targets: Array
-) -> None:
-    """Turns thighs and shins in world rotations `turns` so that ankles come to their targets
-    `(frames, ankles, 3)`.
-
-    The knee stays in the plane in which it bends; what is out of reach is pointed at.
-    """
-    knees = [skeleton.parents[ankle] for ankle in ankles]
-    hips = [skeleton.parents[knee] for knee in knees]
-    if len({*knees, *hips}) < 2 * len(ankles):  # legs of one hip turn one after the other
-        for n, ankle in enumerate(ankles):
-            reach(skeleton, [ankle], places, turns, targets[:, n : n + 1])
-        return
-    start, middle, end = places[:, hips], places[:, knees], places[:, ankles]
-    thigh, shin = (lengths(skeleton.offsets[joints]) for joints in (knees, ankles))
-    wanted = targets - start
-    swing, way = between(end - start, wanted), _unit(wanted, -_UP)
-    nearest, farthest = np.abs(thigh - shin) * (1 + 1e-6) + _TINY, (thigh + shin) * (1 - 1e-9)
-    far = np.minimum(np.maximum(lengths(wanted), nearest), farthest)
-    along = (thigh**2 - shin**2 + far**2) / (2.0 * far)
-    aside = np.sqrt(np.maximum(thigh**2 - along**2, 0.0))
-    pole = _across(rotate(swing, middle - start), way)
-    # A straight leg has no plane of its own; its knee goes where the body faces.
-    straight = lengths(pole)[..., None] < 1e-6
-    if straight.any():
-        since_rest = multiply(turns[:, hips], conjugate(skeleton.rest_rotations[hips]))
-        ahead = rotate(since_rest, np.broadcast_to(skeleton.forward, pole.shape))
-        pole = np.where(straight, _across(ahead, way), pole)
-    new_middle = start + along[..., None] * way + aside[..., None] * _unit(pole, skeleton.forward)
-    new_end = start + far[..., None] * way
-    old = np.stack([middle - start, end - middle])
-    swung = between(old, np.stack([new_middle - start, new_end - new_middle]))
-    off = lengths(targets - end)[..., None] > _AGREE
-    for joints, turned in zip((hips, knees), swung):
-        turns[:, joints] = np.where(off, multiply(turned, turns[:, joints]), turns[:, joints])
-
-
-def _across(vectors: Array, way: Array) -> Array:
-    """What of vectors `(…, 3)` is not along unit vectors."""
-    return vectors - np.einsum("...i,...i->...", vectors, way)[..., None] * way
-
-
-def _unit(vectors: Array, otherwise: Array) -> Array:
-    """Of length one; `otherwise` where there is no length."""
-    length = lengths(vectors)[..., None]
-    if length.min(initial=np.inf) >= _TINY:
-        return np.asarray(vectors / length)
-    return np.where(length < _TINY, otherwise, vectors / np.maximum(length, _TINY))
+def _turned_about_z(angles: Array) -> Array:
+    """Matrices `(…, 3, 3)` that turn columns about Z by angles `(…,)`, and rows back."""
+    turns = np.zeros((*angles.shape, 3, 3))
+    turns[..., 0, 0] = turns[..., 1, 1] = np.cos(angles)
+    turns[..., 1, 0] = np.sin(angles)
+    turns[..., 0, 1] = -turns[..., 1, 0]
+    turns[..., 2, 2] = 1.0
+    return turns
 
 
 def _wrapped(angle: Array) -> Array:

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..motion.rotations import Array
 from .model import MotionVae
-from .pose import RATE
+from .pose import RATE, steps_of
 
 SWITCH = 10
 """Frames over which a forced motion type takes over (§7.4)."""
@@ -98,10 +98,7 @@ class Walkers:
 
 def moved(places: Array, headings: Array, poses: Array) -> tuple[Array, Array]:
     """Places `(…, 2)` and headings `(…,)` after the root's velocities in `poses` `(…, width)`."""
-    cosine, sine = np.cos(headings), np.sin(headings)
-    x, y = poses[..., 0], poses[..., 1]
-    step = np.stack([cosine * x - sine * y, sine * x + cosine * y], axis=-1)
-    return places + step / RATE, headings + poses[..., 2] / RATE
+    return places + steps_of(poses, headings), headings + poses[..., 2] / RATE
 
 
 def random_walk(
