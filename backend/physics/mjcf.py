@@ -3,10 +3,10 @@
 Damping is in the joints and implicit, which is what stable PD control is (Tan 2011); actuators have
 stiffness alone. Damping in force-limited actuators blows up at 5 ms.
 
-An implicit step with damping D is (M + h D) Δv = h f, and armature adds to the diagonal of M. So h D
-is given as armature, and MuJoCo told to leave its own implicit damping: the step is the same, but
-contacts are solved with the inertia that the step has. MuJoCo's own way solves them with M, as if
-feet were free to give way; then they sink in, bounce and skate.
+An implicit step with damping D is (M + h D) Δv = h f, and armature adds to the diagonal of M. So
+h D is given as armature, and MuJoCo told to leave its own implicit damping: the step is the same,
+but contacts are solved with the inertia that the step has. MuJoCo's own way solves them with M, as
+if feet were free to give way; then they sink in, bounce and skate.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from backend.motion import kinematics
 from backend.motion.clip import Clip
+from backend.motion.rotations import to_matrix
 from backend.motion.skeleton import Skeleton
 
 
@@ -74,5 +75,5 @@ def test_places_of_world_rotations_are_those_of_forward(
 ) -> None:
     clip = wild(biped)
     positions, turns = kinematics.pose(clip)
-    found = kinematics.placed(biped, clip.root_positions, turns)
+    found = kinematics.placed(biped, clip.root_positions, to_matrix(turns))
     np.testing.assert_allclose(found, positions, atol=1e-9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -13,6 +14,8 @@ from backend.motion.rotations import Array, from_rotation_vector, to_rotation_ve
 from backend.physics import clip_states
 from backend.physics.body import Body
 from backend.physics.engine import ENGINES, LOST, STEP, Engine, open_engine
+from backend.physics.mjcf import mjcf
+from backend.physics.reference import lowest
 from backend.physics.states import momentum, place
 
 from .bodies import at_rest, human, in_motion, pendulum, touching, with_links
@@ -206,6 +209,43 @@ def test_engines_agree_in_the_air() -> None:
         engine.close()
     assert np.abs(found[0] - found[1])[:, : body.positions].max() < 2e-3
     assert np.abs(found[0] - states[[50, 100]])[:, : body.positions].max() > 0.1
+
+
+def test_damping_is_as_implicit_as_mujocos_own() -> None:
+    """In the air; on the ground contacts tell them apart."""
+    body = human()
+    states = in_motion(body, "kick", lift=20.0)[40]
+    ours = mujoco.MjModel.from_xml_string(mjcf([body]))
+    own = mujoco.MjModel.from_xml_string(mjcf([body]))
+    own.dof_armature[:] = 0.0
+    own.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+    found = []
+    for model in (ours, own):
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = states[: body.positions], states[body.positions :]
+        data.ctrl[:] = 0.3
+        for _ in range(50):
+            mujoco.mj_step(model, data)
+        found.append(np.array(data.qpos))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+
+
+def test_feet_that_tread_do_not_sink_or_slide() -> None:
+    """Ankles that press as hard as they can, on the ground on which a body stands."""
+    body = human()
+    state = touching(body, at_rest(body))
+    told = held(body, state, 30)
+    for link in body.feet:
+        told[:, 15:, body.target_slices[link]] += [0.5, 0.0, 0.0]
+    engine = open_engine("mujoco", body)
+    path = engine.simulate(state, told, every=1)[0]
+    engine.close()
+    feet = list(body.feet)
+    assert lowest(body, path)[:, feet].min() > -0.004
+    placed = place(body, path)
+    slid = np.linalg.norm(np.ptp(placed.joints[:, feet, :2], axis=0), axis=-1)
+    print(lowest(body, path)[:, feet].min(), slid)
+    assert slid.max() < 0.02
 
 
 def test_unknown_engines_are_named() -> None:
