@@ -50,6 +50,8 @@ class Crowd:
         self.states = np.zeros((count, skill.body.state_size))
         self.seen = np.zeros((count, COUNT))
         self.at = np.zeros(count, dtype=np.int64)
+        self.starts = skill.starts
+        """Where characters begin fragments that are put back."""
         self.push = settings.push
         self.pools = dict(pools or {})
         self.visits = np.zeros(len(skill.chains))
@@ -61,7 +63,7 @@ class Crowd:
             return
         body = self.skill.body
         self.at[rows] = self.rng.integers(0, len(self.skill), len(rows))
-        starts = self.skill.starts[self.at[rows]]
+        starts = self.starts[self.at[rows]]
         for fragment, pool in self.pools.items():
             own = self.at[rows] == fragment
             starts[own] = pool[self.rng.integers(0, len(pool), int(own.sum()))]

@@ -37,6 +37,7 @@ from .fragments import Fragments, perturbed
 from .graph_plan import Controller, Plan
 from .guided import Guided, Learner, refined
 from .linking import linked
+from .passage import settled
 from .policy import Policy, silent
 from .polishing import Polisher, Polishing
 from .steering import Steering, record
@@ -232,7 +233,7 @@ class Learning:
         if arrays:
             polisher.restore(_part(arrays, "polisher."))
         elif self.best is None:
-            self._try(self.policy)
+            self._try(polisher)
         begin = STAGES[1]
         while polisher.updates < self.settings.updates:
             part = begin + (1.0 - begin) * polisher.updates / self.settings.updates
@@ -242,25 +243,32 @@ class Learning:
             last = polisher.updates == self.settings.updates
             if polisher.updates % TRY_EVERY == 0 or last:
                 self.job.log(f"{report}")
-                self._try(polisher.policy)
+                self._try(polisher)
             if self.job.checkpoint_due() or last:
                 kept = {f"polisher.{k}": v for k, v in polisher.arrays().items()}
                 self._checkpoint("polishing", kept)
             if self.settings.enough and self.best and self.best[2].push >= self.settings.enough:
                 break
 
-    def _try(self, policy: Policy) -> None:
+    def _try(self, polisher: Polisher) -> None:
+        """Tries the policy alone, and lets the crowd begin where it passes."""
+        crowd, seed = polisher.crowd, self.job.spec.seed
+        rng = np.random.default_rng([seed, polisher.updates, 3])
+        skill, policy = settled(
+            self.engine, self.skill, polisher.policy, crowd.states, crowd.at, rng
+        )
+        crowd.starts = skill.starts
         known = self.best[2].push if self.best else 0.0
-        found = standing(self.engine, self.skill, policy, self.job.spec.seed, known)
+        found = standing(self.engine, skill, policy, seed, known)
         self.job.log(f"{found}")
-        if self.best is None or found.rank > self.best[2].rank:
-            self.best = self.skill, policy, found
+        if self.best is None or found.rank >= self.best[2].rank:
+            self.best = skill, policy, found
 
     def _checkpoint(self, stage: str, more: dict[str, Array]) -> None:
         arrays = {**more, "starts": self.skill.starts} | _policy_arrays("policy", self.policy)
         meta: dict[str, Any] = {"stage": stage, "seconds": self.spent, "best": None}
         if self.best is not None:
-            arrays |= _policy_arrays("best", self.best[1])
+            arrays |= _policy_arrays("best", self.best[1]) | {"best.starts": self.best[0].starts}
             found = self.best[2]
             meta["best"] = [found.cycles, found.rate, found.push, found.minutes]
         self.job.checkpoint(meta, arrays)
@@ -270,7 +278,8 @@ class Learning:
         self.policy = _policy(arrays, "policy")
         self.seconds = float(meta["seconds"])
         if meta["best"] is not None:
-            self.best = self.skill, _policy(arrays, "best"), Standing(*meta["best"])
+            skill = self.skill.started_at(arrays["best.starts"])
+            self.best = skill, _policy(arrays, "best"), Standing(*meta["best"])
 
     @property
     def spent(self) -> float:

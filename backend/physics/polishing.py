@@ -60,6 +60,9 @@ class Polishing(Crowding):
     """Falls per fragment above which they shrink."""
     warm: int = 3
     """Updates of the critic alone, before the policy moves."""
+    renewed: float = 0.1
+    """Part of the characters put back before each update: where none falls, none would practise to
+    begin."""
 
 
 @dataclass
@@ -146,8 +149,10 @@ class Polisher:
 
         Each draws its own random numbers, so that a resumed one does what it would have done.
         """
-        self.crowd.rng = np.random.default_rng([self.seed, self.updates])
-        self.noise.manual_seed(int(self.crowd.rng.integers(2**31)))
+        crowd = self.crowd
+        crowd.rng = np.random.default_rng([self.seed, self.updates])
+        self.noise.manual_seed(int(crowd.rng.integers(2**31)))
+        crowd.put_back(np.nonzero(crowd.rng.random(len(crowd.at)) < self.settings.renewed)[0])
         batch = self._collect()
         moves = self.updates >= self.settings.warm
         if self.updates in (self.settings.warm, 20):
@@ -159,13 +164,14 @@ class Polisher:
             self._pace(divergence, batch.falls)
         self.updates += 1
         return Report(
-            self.updates, batch.falls, batch.reward, self.crowd.push, divergence, self.fragments
+            self.updates, batch.falls, batch.reward, crowd.push, divergence, self.fragments
         )
 
     def arrays(self) -> dict[str, Array]:
         """All that is needed to go on later, for a checkpoint."""
         crowd = self.crowd
         out = {"states": crowd.states, "at": crowd.at.astype(np.float64), "visits": crowd.visits}
+        out["starts"] = crowd.starts
         rate = float(self._move.param_groups[0]["lr"])
         out["counts"] = np.array([self.updates, self.fragments, crowd.push, rate])
         for name, value in self._tensors().items():
@@ -177,7 +183,7 @@ class Polisher:
         """Goes on where `arrays` were taken, by a polisher of the same skill and settings."""
         crowd = self.crowd
         crowd.states, crowd.at = np.array(arrays["states"]), arrays["at"].astype(np.int64)
-        crowd.visits = np.array(arrays["visits"])
+        crowd.visits, crowd.starts = np.array(arrays["visits"]), np.array(arrays["starts"])
         crowd.seen = features(crowd.skill.body, crowd.states)
         updates, fragments, crowd.push, rate = (float(value) for value in arrays["counts"])
         self.updates, self.fragments = int(updates), int(fragments)

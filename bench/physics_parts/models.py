@@ -22,8 +22,18 @@ SKILLS: dict[str, dict[str, Any]] = {
         "updates": 700,
         "enough": 520.0,
     },
-    "spinkick": {"body": {"mass": MASS, "strength": 2.0, "strong": True}, "symmetric": False},
-    "dance_a": {"body": {"mass": MASS, "strength": 2.0, "strong": True}, "symmetric": False},
+    "spinkick": {
+        "body": {"mass": MASS, "strength": 2.0, "strong": True},
+        "symmetric": False,
+        "updates": 700,
+        "enough": 280.0,
+    },
+    "dance_a": {
+        "body": {"mass": MASS, "strength": 2.0, "strong": True},
+        "symmetric": False,
+        "updates": 700,
+        "enough": 280.0,
+    },
 }
 """What `learn_skill` is told of each."""
 GRAPH = "graph"
