@@ -44,13 +44,14 @@ class Crowd:
         settings: Crowding,
         rng: np.random.Generator,
         pools: Mapping[int, Array] | None = None,
+        begins: Array | None = None,
     ) -> None:
         self.engine, self.skill, self.settings, self.rng = engine, skill, settings, rng
         count = settings.characters
         self.states = np.zeros((count, skill.body.state_size))
         self.seen = np.zeros((count, COUNT))
         self.at = np.zeros(count, dtype=np.int64)
-        self.starts = skill.starts
+        self.starts = skill.starts if begins is None else begins
         """Where characters begin fragments that are put back."""
         self.push = settings.push
         self.pools = dict(pools or {})

@@ -2,9 +2,8 @@
 sampling.
 
 Three stages: sampling finds offsets without feedback and averages them (§5.4); guided learning
-turns sampled actions into feedback (§5.1 to §5.3); polishing makes that robust. On the way, the
-policy is tried alone: how many cycles it lasts and which push it survives, or for how long a walk
-around the graph goes on. The best of all tries is kept.
+turns sampled actions into feedback (§5.1 to §5.3); practising makes that robust. Of a graph, each
+cyclic controller is practised by itself first, then all together (§5.4).
 
 Learning can begin with an earlier graph: controllers of the same name go on from what it learned,
 also on a body of other proportions (§6.1), and locked ones stay as they are (§5.4).
@@ -37,26 +36,31 @@ from .fragments import Fragments, perturbed
 from .graph_plan import Controller, Plan
 from .guided import Guided, Learner, refined
 from .linking import linked
-from .passage import settled
+from .passage import begun_at
 from .policy import Policy, silent
-from .polishing import Polisher, Polishing
+from .polishing import Polishing
+from .practice import (
+    Found,
+    Practice,
+    Standing,
+    found_arrays,
+    part,
+    policy_arrays,
+    policy_of,
+    restored,
+    standing,
+)
 from .steering import Steering, record
 from .told_body import told_body
-from .trials import Trials, ahead, lasted, wandered
+from .trials import ahead
 from .workers_engine import open_everywhere
 
 STAGES = (0.06, 0.3)
 """Parts of the time after which sampling without feedback, and guided learning, are done."""
-TRY_EVERY = 20
-"""Updates between two tries of the policy."""
-STARTS = 24
-"""Characters of each try."""
-WANDER = 60.0
-"""Seconds for which a graph is tried."""
 ONWARDS = 6
 """Fragments that a chain is gone on for after its end, to learn what leads on."""
-PUSHES = (50.0, 100.0, 150.0, 200.0, 250.0, 280.0, 320.0, 370.0, 420.0, 470.0, 520.0, 600.0)
-"""Newtons that are tried, one after another until one is too much."""
+WHOLE = -1
+"""The lesson of all chains together, the last one."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,11 @@ class Settings:
     earlier: str | list[str] = ""
     """Paths of learned graphs to begin with, of this rig or of others with the same joints."""
     updates: int = 260
-    """How long to polish."""
+    """How long to practise."""
+    alone: int = 300
+    """And at most each cyclic controller of a graph by itself, before that."""
+    alone_push: float = 250.0
+    """Newtons of push to survive after which it is mastered."""
     iterations: int = 2
     """Of guided learning."""
     enough: float = 0.0
@@ -88,58 +96,9 @@ class Settings:
 
     def check(self) -> None:
         """Raises a `UserError` for what makes no sense."""
-        if not (0 <= self.updates <= 100_000 and 1 <= self.iterations <= 100):
+        counts = self.updates, self.alone
+        if not (0 <= min(counts) <= max(counts) <= 100_000 and 1 <= self.iterations <= 100):
             raise UserError("Learning needs at least one iteration, and updates from 0 on.")
-
-
-@dataclass
-class Standing:
-    """How robust a policy was found to be."""
-
-    cycles: float = 0.0
-    """Mean cycles lasted, of 20."""
-    rate: float = 0.0
-    """Part of the starts that lasted 20."""
-    push: float = 0.0
-    """Newtons, of a push that nearly all survive."""
-    minutes: float = 0.0
-    """Of a walk around the graph, on average before a fall."""
-
-    @property
-    def rank(self) -> tuple[float, float, float, float]:
-        """What makes one better than another."""
-        return (self.minutes, min(self.rate, 0.95), self.push, self.cycles)
-
-    def __str__(self) -> str:
-        if self.minutes:
-            return f"goes around for {60.0 * self.minutes:.0f} s on average"
-        said = f"lasts {self.cycles:.0f} of {Trials().cycles} cycles"
-        return said + (f", survives {self.push:.0f} N" if self.push else "")
-
-
-def standing(
-    engine: Engine, skill: Fragments, policy: Policy, seed: int, known: float = 0.0
-) -> Standing:
-    """Tries a policy alone: a cyclic one from disturbed starts, then with pushes; a graph by
-    wandering about it. Pushes begin with what an earlier one is known to survive, as trials take as
-    long as practising."""
-    if len(skill.chains) > 1:
-        seconds = wandered(engine, skill, policy, np.random.default_rng([seed, 0]), STARTS, WANDER)
-        return Standing(minutes=float(np.minimum(seconds, WANDER).mean()) / 60.0)
-    wanted = Trials().cycles
-    done = lasted(engine, skill, policy, np.random.default_rng([seed, 0]), STARTS)
-    found = Standing(float(done.mean()), float((done >= wanted).mean()))
-    if found.rate < 0.9:
-        return found
-    for newtons in PUSHES:
-        if newtons < known:
-            continue
-        rng = np.random.default_rng([seed, int(newtons)])
-        done = lasted(engine, skill, policy, rng, STARTS, np.full(STARTS, newtons))
-        if float((done >= wanted).mean()) < 0.95:
-            break
-        found.push = newtons
-    return found
 
 
 class Learning:
@@ -176,22 +135,28 @@ class Learning:
                     "graph that has it."
                 )
         self.engine = open_everywhere(settings.engine, body, settings.ray_address)
-        self.best: tuple[Fragments, Policy, Standing] | None = None
+        self.begins = self.skill.starts
+        """Where characters begin fragments, `(fragments, state)`."""
+        self.best: Found | None = None
         self.seconds = 0.0
         """Spent by earlier runs of the job."""
         self._began = time.monotonic()
 
     def run(self, content: Content | None) -> None:
         """All stages, from where a checkpoint left off."""
-        stage = "" if content is None else str(content.meta["stage"])
+        stage, lesson = "", 0
         arrays = {} if content is None else {k: _floats(v) for k, v in content.arrays.items()}
         if content is not None:
-            self._restore(content.meta, arrays)
+            stage, lesson = str(content.meta["stage"]), int(content.meta["lesson"])
+            self.seconds = float(content.meta["seconds"])
+            self.skill = self.skill.started_at(arrays["starts"])
+            self.policy, self.begins = policy_of(arrays, "policy"), arrays["begins"]
+            self.best = restored(self.skill, arrays)
         if not stage:
             self._refine()
         if stage in ("", "guided"):
-            self._guide(arrays if stage else {})
-        self._polish(arrays if stage == "polishing" else {})
+            self._guide(part(arrays, "stage.") if stage else {})
+        self._practise(lesson, part(arrays, "stage.") if stage == "practice" else {})
 
     def _refine(self) -> None:
         """Chains that are not known yet, one after another."""
@@ -217,69 +182,114 @@ class Learning:
             self.engine, self.skill, self.policy, self.job.spec.seed, guided, self.known
         )
         if arrays:
-            learner.restore(_part(arrays, "learner."))
+            learner.restore(arrays)
         begin, end = STAGES
         while learner.done < guided.iterations:
             part = begin + (end - begin) * learner.done / guided.iterations
             self.job.progress(part, "Learning from samples", f"iteration {learner.done + 1}")
             learner.iterate()
             self.policy = learner.policy
-            self._checkpoint("guided", {f"learner.{k}": v for k, v in learner.arrays().items()})
+            self._checkpoint("guided", 0, learner.arrays())
 
-    def _polish(self, arrays: dict[str, Array]) -> None:
-        seed = self.job.spec.seed
-        pools = fallen_bodies(self.engine, self.skill, np.random.default_rng([seed, 2]))
-        polisher = Polisher(self.engine, self.skill, self.policy, seed, self.polishing, pools)
+    def _lessons(self) -> list[int]:
+        """Chains to practise alone, and the whole."""
+        chains = self.skill.chains
+        alone = [n for n, each in enumerate(chains) if each.cyclic and not each.locked]
+        return [*(alone if len(chains) > 1 and self.settings.alone else []), WHOLE]
+
+    def _practise(self, lesson: int, arrays: dict[str, Array]) -> None:
+        lessons = self._lessons()
+        for number in range(lesson):
+            self.known[self.skill.owner == lessons[number]] = True
+        for number in range(lesson, len(lessons)):
+            if lessons[number] == WHOLE:
+                self._practise_all(number, arrays)
+            else:
+                self._practise_alone(number, lessons[number], arrays)
+            arrays = {}
+
+    def _practise_alone(self, lesson: int, number: int, arrays: dict[str, Array]) -> None:
+        """One chain, until it is mastered."""
+        own, settings = self.skill.chains[number], self.settings
+        rows = slice(own.first, own.first + own.count)
+        self.best = Found(*begun_at(self.skill, self.policy, self.begins), Standing())
+        practice = Practice(
+            self.engine,
+            self.skill.only(number),
+            self.policy.part(own),
+            self.job.spec.seed,
+            self.polishing,
+            begins=self.begins[rows],
+            say=lambda text: self.job.log(f"{own.label}: {text}"),
+        )
         if arrays:
-            polisher.restore(_part(arrays, "polisher."))
-        elif self.best is None:
-            self._try(polisher)
-        begin = STAGES[1]
-        while polisher.updates < self.settings.updates:
-            part = begin + (1.0 - begin) * polisher.updates / self.settings.updates
-            said = str(self.best[2]) if self.best else ""
-            self.job.progress(min(part, 0.999), "Practising", said)
-            report = polisher.update()
-            last = polisher.updates == self.settings.updates
-            if polisher.updates % TRY_EVERY == 0 or last:
-                self.job.log(f"{report}")
-                self._try(polisher)
-            if self.job.checkpoint_due() or last:
-                kept = {f"polisher.{k}": v for k, v in polisher.arrays().items()}
-                self._checkpoint("polishing", kept)
-            if self.settings.enough and self.best and self.best[2].push >= self.settings.enough:
+            practice.restore(arrays)
+        else:
+            practice.tried()
+        assert practice.best is not None
+        while practice.polisher.updates < settings.alone and not self._mastered(practice):
+            self._report(lesson, practice.polisher.updates / settings.alone, practice, own.label)
+            practice.update(settings.alone)
+            if self.job.checkpoint_due():
+                self._checkpoint("practice", lesson, practice.arrays())
+        found = practice.best
+        self.begins = _with(self.begins, rows, found.skill.starts)
+        # As it acts where its fragments are to begin for rewards, which stays as it was.
+        found_policy = begun_at(found.skill, found.policy, self.skill.starts[rows])[1]
+        self.policy = self.policy.with_part(own, found_policy)
+        self.known[rows] = True
+
+    def _mastered(self, practice: Practice) -> bool:
+        assert practice.best is not None
+        found = practice.best.standing
+        return found.rate >= 0.95 and found.push >= self.settings.alone_push
+
+    def _practise_all(self, lesson: int, arrays: dict[str, Array]) -> None:
+        settings, seed = self.settings, self.job.spec.seed
+        policy = self.policy
+        if lesson:
+            policy = with_ways(self.skill, policy, self.known)
+        begun = self.skill.started_at(self.begins)
+        pools = fallen_bodies(self.engine, begun, np.random.default_rng([seed, 2]))
+        practice = Practice(
+            self.engine,
+            self.skill,
+            policy,
+            seed,
+            self.polishing,
+            pools=pools,
+            begins=self.begins,
+            say=self.job.log,
+        )
+        if arrays:
+            practice.restore(arrays)
+        else:
+            practice.tried()
+        self.best = practice.best
+        while practice.polisher.updates < settings.updates:
+            self._report(lesson, practice.polisher.updates / settings.updates, practice)
+            practice.update(settings.updates)
+            self.best = practice.best
+            if self.job.checkpoint_due() or practice.polisher.updates == settings.updates:
+                self._checkpoint("practice", lesson, practice.arrays())
+            if self.best and 0.0 < settings.enough <= self.best.standing.push:
                 break
 
-    def _try(self, polisher: Polisher) -> None:
-        """Tries the policy alone, and lets the crowd begin where it passes."""
-        crowd, seed = polisher.crowd, self.job.spec.seed
-        rng = np.random.default_rng([seed, polisher.updates, 3])
-        skill, policy = settled(
-            self.engine, self.skill, polisher.policy, crowd.states, crowd.at, rng
-        )
-        crowd.starts = skill.starts
-        known = self.best[2].push if self.best else 0.0
-        found = standing(self.engine, skill, policy, seed, known)
-        self.job.log(f"{found}")
-        if self.best is None or found.rank >= self.best[2].rank:
-            self.best = skill, policy, found
+    def _report(self, lesson: int, done: float, practice: Practice, label: str = "") -> None:
+        """Alone, a lesson takes half as long as the last one in all."""
+        count = len(self._lessons()) - 1
+        shares = [0.5 / count] * count + [0.5] if count else [1.0]
+        begin = STAGES[1]
+        part = begin + (1.0 - begin) * (sum(shares[:lesson]) + shares[lesson] * done)
+        said = str(practice.best.standing) if practice.best else ""
+        stage = f"Practising {label}" if label else "Practising"
+        self.job.progress(min(part, 0.999), stage, said)
 
-    def _checkpoint(self, stage: str, more: dict[str, Array]) -> None:
-        arrays = {**more, "starts": self.skill.starts} | _policy_arrays("policy", self.policy)
-        meta: dict[str, Any] = {"stage": stage, "seconds": self.spent, "best": None}
-        if self.best is not None:
-            arrays |= _policy_arrays("best", self.best[1]) | {"best.starts": self.best[0].starts}
-            found = self.best[2]
-            meta["best"] = [found.cycles, found.rate, found.push, found.minutes]
-        self.job.checkpoint(meta, arrays)
-
-    def _restore(self, meta: dict[str, Any], arrays: dict[str, Array]) -> None:
-        self.skill = self.skill.started_at(arrays["starts"])
-        self.policy = _policy(arrays, "policy")
-        self.seconds = float(meta["seconds"])
-        if meta["best"] is not None:
-            skill = self.skill.started_at(arrays["best.starts"])
-            self.best = skill, _policy(arrays, "best"), Standing(*meta["best"])
+    def _checkpoint(self, stage: str, lesson: int, more: dict[str, Array]) -> None:
+        arrays = {f"stage.{name}": array for name, array in more.items()}
+        arrays |= {"starts": self.skill.starts, "begins": self.begins}
+        arrays |= policy_arrays("policy", self.policy) | found_arrays(self.best)
+        self.job.checkpoint({"stage": stage, "lesson": lesson, "seconds": self.spent}, arrays)
 
     @property
     def spent(self) -> float:
@@ -289,23 +299,21 @@ class Learning:
     def graph(self) -> ControlGraph:
         """What has been learned so far."""
         assert self.best is not None
-        skill, policy, found = self.best
+        skill, policy, found = self.best.skill, self.best.policy, self.best.standing
         steering, figures = self._turns(skill, policy), dict[int, dict[str, Any]]()
         minutes = round(self.spent / 60.0, 1)
         for number, each in enumerate(skill.chains):
             figures[number] = {"minutes": minutes}
-            if not each.way and each.cyclic and len(skill.chains) > 1:
-                rng = np.random.default_rng([self.job.spec.seed, number])
-                found_alone = lasted(
-                    self.engine, skill.only(number), policy.part(each), rng, STARTS
-                )
-                figures[number]["cycles"] = round(float(found_alone.mean()), 2)
-        if len(skill.chains) == 1:
-            figures[0] |= {
-                "cycles": round(found.cycles, 2),
-                "rate": round(found.rate, 3),
-                "push_n": found.push,
-            }
+            if each.cyclic and not each.way:
+                alone = found
+                if len(skill.chains) > 1:
+                    only = skill.only(number)
+                    alone = standing(self.engine, only, policy.part(each), self.job.spec.seed)
+                figures[number] |= {
+                    "cycles": round(alone.cycles, 2),
+                    "rate": round(alone.rate, 3),
+                    "push_n": alone.push,
+                }
         for number, turning in steering.items():
             figures[number]["turn_deg_s"] = round(float(np.degrees(turning.rate)), 1)
         return ControlGraph(
@@ -408,7 +416,7 @@ def _learn(job: Job, learning: Learning) -> None:
     finally:
         learning.engine.close()
     assert learning.best is not None
-    job.progress(1.0, "Learned", str(learning.best[2]))
+    job.progress(1.0, "Learned", str(learning.best.standing))
 
 
 def _keep(job: Job, learning: Learning) -> None:
@@ -420,24 +428,14 @@ def _keep(job: Job, learning: Learning) -> None:
         if not each.way
     ]
     assert learning.best is not None
-    whole = {"controllers": rows, "walk_minutes": round(learning.best[2].minutes, 3)}
+    whole = {"controllers": rows, "walk_minutes": round(learning.best.standing.minutes, 3)}
     write_json(job.folder / "report.json", rows[0] if len(graph.skill.chains) == 1 else whole)
 
 
-def _policy_arrays(name: str, policy: Policy) -> dict[str, Array]:
-    return {
-        f"{name}.gains": policy.gains,
-        f"{name}.offsets": policy.offsets,
-        f"{name}.spreads": policy.spreads,
-    }
-
-
-def _policy(arrays: dict[str, Array], name: str) -> Policy:
-    return Policy(*(arrays[f"{name}.{part}"] for part in ("gains", "offsets", "spreads")))
-
-
-def _part(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+def _with(whole: Array, rows: slice, own: Array) -> Array:
+    out = np.array(whole)
+    out[rows] = own
+    return out
 
 
 def _floats(array: Any) -> Array:

@@ -34,7 +34,7 @@ def settled(
     """The skill, begun where the policy takes characters that are now in `states` `(batch, state)`
     and fragments `at`; and the policy, that does for it what it did.
 
-    Beginnings that too few pass stay, and so do those of bodies that lie.
+    Beginnings that too few pass stay, and so do those of bodies that lie and of locked skills.
     """
     who, visits = np.arange(len(at)), np.zeros(len(skill.chains))
     passed: list[tuple[Indices, Indices, Array]] = []
@@ -50,12 +50,13 @@ def settled(
         if number >= WARM:
             passed.append((who, at, states))
     starts = np.array(skill.starts)
-    lying = [each.first for each in skill.chains if each.rising]
+    stay = [each.first for each in skill.chains if each.rising]
+    stay += [k for k, own in enumerate(skill.owner) if skill.chains[own].locked]
     if len(who):
         own = np.isin(np.concatenate([row[0] for row in passed]), who)
         fragments = np.concatenate([row[1] for row in passed])[own]
         reached = np.concatenate([row[2] for row in passed])[own]
-        for fragment in np.setdiff1d(np.unique(fragments), lying):
+        for fragment in np.setdiff1d(np.unique(fragments), stay):
             rows = reached[fragments == fragment]
             if len(rows) >= FEWEST:
                 starts[fragment] = mean_states(skill.body, rows)

@@ -33,6 +33,14 @@ class Policy:
         rows = slice(chain.first, chain.first + chain.count)
         return Policy(self.gains[rows], self.offsets[rows], self.spreads[rows])
 
+    def with_part(self, chain: Chain, own: Policy) -> Policy:
+        """With another policy of one chain."""
+        rows = slice(chain.first, chain.first + chain.count)
+        whole = [np.array(part) for part in (self.gains, self.offsets, self.spreads)]
+        for mine, theirs in zip(whole, (own.gains, own.offsets, own.spreads)):
+            mine[rows] = theirs
+        return Policy(*whole)
+
     def act(self, deviations: Array, fragments: Indices) -> Array:
         """Actions `(batch, actions)` for deviations `(batch, 18)`."""
         seen = np.clip(deviations, -FARTHEST, FARTHEST)

@@ -125,9 +125,11 @@ class Polisher:
         seed: int,
         settings: Polishing | None = None,
         pools: Mapping[int, Array] | None = None,
+        begins: Array | None = None,
     ) -> None:
         self.settings, self.seed = settings or Polishing(), seed
-        self.crowd = Crowd(engine, skill, self.settings, np.random.default_rng(seed), pools)
+        rng = np.random.default_rng(seed)
+        self.crowd = Crowd(engine, skill, self.settings, rng, pools, begins)
         self.noise = torch.Generator()
         locked = np.array([skill.chains[own].locked for own in skill.owner])
         self.actor = LinearActor(policy, self.settings.spread, locked)

@@ -19,6 +19,7 @@ from .bodies import motion
 SMALL: dict[str, Any] = {
     "iterations": 1,
     "updates": 2,
+    "alone": 2,
     "body": {"mass": 62.0},
     "guided": {
         "open_samples": 200,
