@@ -30,6 +30,8 @@ TIPPED = 1.2
 """So has a root that leans this much from upright, radians, unless the skill itself does."""
 UPRIGHT = 0.7
 """A root lower than this part of its greatest height in a rising skill still lies."""
+LEGS = ("waist", "hip", "knee", "ankle")
+"""Parts of the paper's actions, and the ankles, without which walks fell (§4)."""
 AROUND = 2
 """Fragments before and after one that say how low and how tipped it may be."""
 # Of Eq. 20, for squares of deviations in typical spreads: tilt, height, centre, velocity, feet, L.
@@ -132,6 +134,14 @@ class Fragments:
         out = np.zeros(len(self), dtype=bool)
         out[[each.last for each in self.chains]] = True
         return out
+
+    @cached_property
+    def acting(self) -> NDArray[np.bool_]:
+        """`(fragments, actions)` which numbers of an action count: of arms, in getting up alone."""
+        widths = [action_size(self.body, (number,)) for number in self.links]
+        legs = np.repeat([self.body.links[number].part in LEGS for number in self.links], widths)
+        rising = np.array([self.chains[own].rising for own in self.owner])
+        return legs | rising[:, None] | (not legs.any())
 
     @cached_property
     def lands(self) -> Indices:

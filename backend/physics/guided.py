@@ -179,10 +179,11 @@ def _advance(
         starts = layers[-1].ends[parents]
     seen = skill.deviations(features(skill.body, starts), at)
     actions = policy.act(seen, at)
-    actions += policy.spreads[at] * rng.standard_normal(actions.shape)
-    applied = (
-        actions + rng.normal(0.0, settings.noise, actions.shape) if policy.gains.any() else actions
-    )
+    acting = skill.acting[at]
+    actions += acting * policy.spreads[at] * rng.standard_normal(actions.shape)
+    applied = actions
+    if policy.gains.any():
+        applied = actions + acting * rng.normal(0.0, settings.noise, actions.shape)
     # Samples of one fragment are compared, so all of them end with it.
     ends = skill.step(engine, starts, at, applied, on_time=True).states
     reached = features(skill.body, ends)

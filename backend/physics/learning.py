@@ -26,9 +26,8 @@ from ..runtime.files import write_json
 from ..runtime.jobs import Job
 from ..runtime.limber_file import Content
 from ..runtime.progress import Cancelled
-from .body import Body
 from .control_graph import ControlGraph
-from .earlier import adopted, with_ways
+from .earlier import adopted, same_size, with_ways
 from .engine import Engine
 from .falling import fallen_bodies
 from .features import features
@@ -117,7 +116,7 @@ class Learning:
         body = told_body(clips[0].skeleton, clips, settings.body)
         if any(each.locked for each in plan.controllers):
             # What stays as it is was learned with that body, not with one of other joint limits.
-            body = next((g.body for g in graphs if _same_size(g.body, body)), body)
+            body = next((g.body for g in graphs if same_size(g.body, body)), body)
         self.skill = linked(body, plan, clips)
         self.policy = silent(self.skill, self.guided.open_spread)
         self.known = np.zeros(len(self.skill), dtype=bool)
@@ -330,12 +329,6 @@ class Learning:
                 if found is not None:
                     out[number] = found
         return out
-
-
-def _same_size(one: Body, other: Body) -> bool:
-    """Whether bodies are of the same skeleton."""
-    a, b = one.skeleton, other.skeleton
-    return a.same_joints(b) and bool(np.allclose(a.rest_heads, b.rest_heads, atol=1e-3))
 
 
 def _way_through(

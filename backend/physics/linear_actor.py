@@ -22,10 +22,17 @@ class LinearActor(nn.Module):
     centres: Tensor
     shared_whitening: Tensor
     free: Tensor
+    acting: Tensor
 
     def __init__(
-        self, policy: Policy, spread: float, locked: NDArray[np.bool_] | None = None
+        self,
+        policy: Policy,
+        spread: float,
+        locked: NDArray[np.bool_] | None = None,
+        acting: NDArray[np.bool_] | None = None,
     ) -> None:
+        """Fragments that are `locked` stay as they are; `acting` `(fragments, actions)` says which
+        numbers of an action count."""
         super().__init__()
         count = len(policy.gains)
         self.gains = nn.Parameter(torch.tensor(policy.gains, dtype=torch.float32))
@@ -35,6 +42,8 @@ class LinearActor(nn.Module):
         )
         self.shared = nn.Parameter(torch.zeros(policy.gains.shape[1:]))
         free = np.ones(count) if locked is None else ~locked
+        acting = np.ones(policy.offsets.shape, dtype=bool) if acting is None else acting
+        self.register_buffer("acting", torch.tensor(acting, dtype=torch.float32))
         self.register_buffer("free", torch.tensor(free, dtype=torch.float32))
         self.register_buffer("shared_whitening", torch.eye(COUNT))
         self.register_buffer("whitening", torch.eye(COUNT).repeat(count, 1, 1))
@@ -45,12 +54,18 @@ class LinearActor(nn.Module):
         off = seen - self.centres[fragments]
         white = torch.einsum("bij,bj->bi", self.whitening[fragments], off)
         own = torch.einsum("bij,bj->bi", self.gains[fragments], white) + self.offsets[fragments]
-        return own + (self.free[fragments, None] * off) @ self._share().T
+        own = own + (self.free[fragments, None] * off) @ self._share().T
+        return own * self.acting[fragments]
 
-    def likelihood(self, actions: Tensor, means: Tensor) -> Tensor:
+    def explored(self, means: Tensor, fragments: Tensor, noise: torch.Generator) -> Tensor:
+        """Actions drawn around means."""
+        drawn = torch.randn(means.shape, generator=noise)
+        return means + self.acting[fragments] * self.log_spread.exp() * drawn
+
+    def likelihood(self, actions: Tensor, means: Tensor, fragments: Tensor) -> Tensor:
         """Logarithms `(batch,)` of probability densities, but for a constant."""
         off = (actions - means) / self.log_spread.exp()
-        return -0.5 * (off**2).sum(dim=1) - self.log_spread.sum()
+        return -0.5 * (off**2).sum(dim=1) - self.acting[fragments] @ self.log_spread
 
     def _share(self) -> Tensor:
         """Gains `(actions, 18)` that all fragments have in common."""
@@ -66,7 +81,8 @@ class LinearActor(nn.Module):
     def raw(self) -> tuple[Tensor, Tensor]:
         """M and â for features that are not whitened."""
         gains = self.gains @ self.whitening + self.free[:, None, None] * self._share()
-        return gains, self.offsets - torch.einsum("kij,kj->ki", gains, self.centres)
+        offsets = self.offsets - torch.einsum("kij,kj->ki", gains, self.centres)
+        return gains * self.acting[:, :, None], offsets * self.acting
 
     @torch.no_grad()
     def whiten(self, seen: Tensor, fragments: Tensor) -> None:

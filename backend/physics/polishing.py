@@ -132,7 +132,7 @@ class Polisher:
         self.crowd = Crowd(engine, skill, self.settings, rng, pools, begins)
         self.noise = torch.Generator()
         locked = np.array([skill.chains[own].locked for own in skill.owner])
-        self.actor = LinearActor(policy, self.settings.spread, locked)
+        self.actor = LinearActor(policy, self.settings.spread, locked, skill.acting)
         torch.manual_seed(seed)
         self.critic = _critic(self.crowd.all_seen().shape[1])
         self._move = torch.optim.Adam(self.actor.parameters(), lr=self.settings.rate, eps=1e-6)
@@ -221,9 +221,8 @@ class Polisher:
             at = torch.from_numpy(crowd.at.copy())
             with torch.no_grad():
                 means = self.actor(seen, at)
-                noise = torch.randn(means.shape, generator=self.noise)
-                actions = means + self.actor.log_spread.exp() * noise
-                steps.likelihood.append(self.actor.likelihood(actions, means))
+                actions = self.actor.explored(means, at, self.noise)
+                steps.likelihood.append(self.actor.likelihood(actions, means, at))
                 steps.values.append(self._values(all_seen))
             rewards, fell = crowd.step(actions.numpy().astype(np.float64))
             steps.seen.append(seen)
@@ -280,7 +279,7 @@ class Polisher:
     def _learn_actions(self, batch: Batch, rows: Tensor) -> None:
         s, advantages = self.settings, batch.advantages[rows]
         means = self.actor(batch.seen[rows], batch.at[rows])
-        likelihood = self.actor.likelihood(batch.actions[rows], means)
+        likelihood = self.actor.likelihood(batch.actions[rows], means, batch.at[rows])
         ratio = (likelihood - batch.likelihood[rows]).exp()
         clipped = ratio.clamp(1.0 - s.clip, 1.0 + s.clip)
         loss = -torch.min(ratio * advantages, clipped * advantages).mean()

@@ -24,7 +24,7 @@ from . import clip_states
 from .body import Body
 from .engine import STEP
 from .features import two_feet
-from .fragments import Chain, Fragments, at_origin
+from .fragments import LEGS, Chain, Fragments, at_origin
 from .landing import landing
 from .mirrored import Mirror
 from .reference import FRAGMENT, grounded
@@ -36,12 +36,11 @@ SMOOTH = 0.02
 """Seconds over which other motions are smoothed."""
 BRIDGE = 0.4
 """Seconds over which one motion goes over into another, or a loop into its beginning."""
-_LEGS = ("waist", "hip", "knee", "ankle")
 
 
 def legs_and_waist(body: Body) -> tuple[int, ...]:
     """The links of the paper's actions, and the ankles, without which walks fell (§4)."""
-    return tuple(n for n, link in enumerate(body.links) if n and link.part in _LEGS)
+    return tuple(n for n, link in enumerate(body.links) if n and link.part in LEGS)
 
 
 def all_but_neck(body: Body) -> tuple[int, ...]:

@@ -38,8 +38,9 @@ SKILLS: dict[str, dict[str, Any]] = {
 """What `learn_skill` is told of each."""
 GRAPH = "graph"
 GRAPH_SETTINGS: dict[str, Any] = {
-    "body": {"mass": MASS, "strength": 2.0},
+    "body": {"mass": MASS, "strength": 2.0, "strong": True},
     "updates": 400,
+    "polishing": {"characters": 768, "renewed": 0.3},
 }
 _CYCLIC, _GAIT, _RISING = {"cyclic": True}, {"cyclic": True, "symmetric": True}, {"rising": True}
 GRAPH_CONTROLLERS: dict[str, dict[str, bool]] = {
