@@ -56,14 +56,20 @@ class Crowd:
         self.push = settings.push
         self.pools = dict(pools or {})
         self.visits = np.zeros(len(skill.chains))
+        self.troubles = np.zeros(len(skill.chains))
+        """How many fell of each chain lately."""
         self.put_back(np.arange(count))
 
     def put_back(self, rows: Indices) -> None:
-        """Characters begin anywhere in the skill."""
+        """Characters begin anywhere in the skill, half of them in chains by how many fall there."""
         if not len(rows):
             return
         body = self.skill.body
-        self.at[rows] = self.rng.integers(0, len(self.skill), len(rows))
+        weights = np.full(len(self.skill), 1.0 / len(self.skill))
+        if self.troubles.sum() > 0.0:
+            falls = (self.troubles / self.troubles.sum())[self.skill.owner] / self.skill.sizes
+            weights = 0.5 * weights + 0.5 * falls
+        self.at[rows] = self.rng.choice(len(self.skill), len(rows), p=weights)
         starts = self.starts[self.at[rows]]
         for fragment, pool in self.pools.items():
             own = self.at[rows] == fragment
@@ -98,6 +104,8 @@ class Crowd:
         self.at = skill.following(moved.fragments, self.rng, self.visits)
         self.seen = features(skill.body, self.states)
         fell = skill.fallen(self.seen, self.at)
+        self.troubles *= 0.98
+        np.add.at(self.troubles, skill.owner[moved.fragments[fell]], 1.0)
         cost = skill.cost(self.states, self.seen, self.at)
         rewards = np.where(fell, 0.0, 0.3 + 0.7 * np.exp(-cost))
         self.put_back(np.nonzero(fell)[0])

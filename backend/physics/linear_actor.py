@@ -1,7 +1,7 @@
 """A linear policy as torch moves it: in whitened features, with a part that all fragments share.
 
 What keeps one fragment's balance mostly keeps the next one's too. Of the shared part every row of a
-batch tells something, of a fragment's own only its rows.
+batch tells something, of a fragment's own only its rows. Bodies that lie share nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class LinearActor(nn.Module):
     centres: Tensor
     shared_whitening: Tensor
     free: Tensor
+    sharing: Tensor
     acting: Tensor
 
     def __init__(
@@ -30,9 +31,10 @@ class LinearActor(nn.Module):
         spread: float,
         locked: NDArray[np.bool_] | None = None,
         acting: NDArray[np.bool_] | None = None,
+        apart: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Fragments that are `locked` stay as they are; `acting` `(fragments, actions)` says which
-        numbers of an action count."""
+        """Fragments that are `locked` stay as they are, and those that are `apart` do not share;
+        `acting` `(fragments, actions)` says which numbers of an action count."""
         super().__init__()
         count = len(policy.gains)
         self.gains = nn.Parameter(torch.tensor(policy.gains, dtype=torch.float32))
@@ -45,6 +47,8 @@ class LinearActor(nn.Module):
         acting = np.ones(policy.offsets.shape, dtype=bool) if acting is None else acting
         self.register_buffer("acting", torch.tensor(acting, dtype=torch.float32))
         self.register_buffer("free", torch.tensor(free, dtype=torch.float32))
+        sharing = free if apart is None else free * ~apart
+        self.register_buffer("sharing", torch.tensor(sharing, dtype=torch.float32))
         self.register_buffer("shared_whitening", torch.eye(COUNT))
         self.register_buffer("whitening", torch.eye(COUNT).repeat(count, 1, 1))
         self.register_buffer("centres", torch.zeros(count, COUNT))
@@ -54,7 +58,7 @@ class LinearActor(nn.Module):
         off = seen - self.centres[fragments]
         white = torch.einsum("bij,bj->bi", self.whitening[fragments], off)
         own = torch.einsum("bij,bj->bi", self.gains[fragments], white) + self.offsets[fragments]
-        own = own + (self.free[fragments, None] * off) @ self._share().T
+        own = own + (self.sharing[fragments, None] * off) @ self._share().T
         return own * self.acting[fragments]
 
     def explored(self, means: Tensor, fragments: Tensor, noise: torch.Generator) -> Tensor:
@@ -80,7 +84,7 @@ class LinearActor(nn.Module):
     @torch.no_grad()
     def raw(self) -> tuple[Tensor, Tensor]:
         """M and â for features that are not whitened."""
-        gains = self.gains @ self.whitening + self.free[:, None, None] * self._share()
+        gains = self.gains @ self.whitening + self.sharing[:, None, None] * self._share()
         offsets = self.offsets - torch.einsum("kij,kj->ki", gains, self.centres)
         return gains * self.acting[:, :, None], offsets * self.acting
 
@@ -89,7 +93,10 @@ class LinearActor(nn.Module):
         """Whitens by what was seen; the policy stays the same."""
         gains, offsets = self.raw()
         self.shared.zero_()
-        self.shared_whitening.copy_(_whitening(seen - self.centres[fragments])[0])
+        sharing = self.sharing[fragments] > 0.0
+        if sharing.sum() > COUNT:
+            off = (seen - self.centres[fragments])[sharing]
+            self.shared_whitening.copy_(_whitening(off)[0])
         for k in range(len(gains)):
             own = seen[fragments == k]
             white, centre = self.whitening[k], self.centres[k]

@@ -86,4 +86,5 @@ def _way(body: Body, before: Path, after: Path) -> Path:
     count = fragments * after.steps
     states = bridged(body, after.states[: count + 1], before.end, count * STEP)
     mirrored = after.mirrored and fragments == after.fragments
-    return Path(states, fragments, after.steps, mirrored, cyclic=False)
+    lands = after.lands if mirrored else -1
+    return Path(states, fragments, after.steps, mirrored, cyclic=False, lands=lands)

@@ -132,7 +132,8 @@ class Polisher:
         self.crowd = Crowd(engine, skill, self.settings, rng, pools, begins)
         self.noise = torch.Generator()
         locked = np.array([skill.chains[own].locked for own in skill.owner])
-        self.actor = LinearActor(policy, self.settings.spread, locked, skill.acting)
+        rising = np.array([skill.chains[own].rising for own in skill.owner])
+        self.actor = LinearActor(policy, self.settings.spread, locked, skill.acting, rising)
         torch.manual_seed(seed)
         self.critic = _critic(self.crowd.all_seen().shape[1])
         self._move = torch.optim.Adam(self.actor.parameters(), lr=self.settings.rate, eps=1e-6)
@@ -173,7 +174,7 @@ class Polisher:
         """All that is needed to go on later, for a checkpoint."""
         crowd = self.crowd
         out = {"states": crowd.states, "at": crowd.at.astype(np.float64), "visits": crowd.visits}
-        out["starts"] = crowd.starts
+        out["starts"], out["troubles"] = crowd.starts, crowd.troubles
         rate = float(self._move.param_groups[0]["lr"])
         out["counts"] = np.array([self.updates, self.fragments, crowd.push, rate])
         for name, value in self._tensors().items():
@@ -185,7 +186,8 @@ class Polisher:
         """Goes on where `arrays` were taken, by a polisher of the same skill and settings."""
         crowd = self.crowd
         crowd.states, crowd.at = np.array(arrays["states"]), arrays["at"].astype(np.int64)
-        crowd.visits, crowd.starts = np.array(arrays["visits"]), np.array(arrays["starts"])
+        for name in ("visits", "starts", "troubles"):
+            setattr(crowd, name, np.array(arrays[name]))
         crowd.seen = features(crowd.skill.body, crowd.states)
         updates, fragments, crowd.push, rate = (float(value) for value in arrays["counts"])
         self.updates, self.fragments = int(updates), int(fragments)
