@@ -1,7 +1,7 @@
-"""A linear policy as torch moves it: in whitened features, with a part that all fragments share.
+"""A linear policy as torch moves it: in whitened features, with parts that fragments share.
 
-What keeps one fragment's balance mostly keeps the next one's too. Of the shared part every row of a
-batch tells something, of a fragment's own only its rows. Bodies that lie share nothing.
+What keeps one fragment's balance mostly keeps the next one's too. Of a shared part every row of a
+batch tells something, of a fragment's own only its rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class LinearActor(nn.Module):
     centres: Tensor
     shared_whitening: Tensor
     free: Tensor
-    sharing: Tensor
+    shares: Tensor
     acting: Tensor
 
     def __init__(
@@ -31,10 +31,10 @@ class LinearActor(nn.Module):
         spread: float,
         locked: NDArray[np.bool_] | None = None,
         acting: NDArray[np.bool_] | None = None,
-        apart: NDArray[np.bool_] | None = None,
+        shares: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Fragments that are `locked` stay as they are, and those that are `apart` do not share;
-        `acting` `(fragments, actions)` says which numbers of an action count."""
+        """Fragments that are `locked` stay as they are; `acting` `(fragments, actions)` says which
+        numbers of an action count, `shares` `(fragments, parts)` who shares which parts of M."""
         super().__init__()
         count = len(policy.gains)
         self.gains = nn.Parameter(torch.tensor(policy.gains, dtype=torch.float32))
@@ -42,24 +42,23 @@ class LinearActor(nn.Module):
         self.log_spread = nn.Parameter(
             torch.full((policy.offsets.shape[1],), float(np.log(spread)))
         )
-        self.shared = nn.Parameter(torch.zeros(policy.gains.shape[1:]))
+        shares = np.ones((count, 1), dtype=bool) if shares is None else shares
+        parts = shares.shape[1]
+        self.shared = nn.Parameter(torch.zeros(parts, *policy.gains.shape[1:]))
         free = np.ones(count) if locked is None else ~locked
         acting = np.ones(policy.offsets.shape, dtype=bool) if acting is None else acting
         self.register_buffer("acting", torch.tensor(acting, dtype=torch.float32))
         self.register_buffer("free", torch.tensor(free, dtype=torch.float32))
-        sharing = free if apart is None else free * ~apart
-        self.register_buffer("sharing", torch.tensor(sharing, dtype=torch.float32))
-        self.register_buffer("shared_whitening", torch.eye(COUNT))
+        self.register_buffer("shares", self.free[:, None] * torch.tensor(shares))
+        self.register_buffer("shared_whitening", torch.eye(COUNT).repeat(parts, 1, 1))
         self.register_buffer("whitening", torch.eye(COUNT).repeat(count, 1, 1))
         self.register_buffer("centres", torch.zeros(count, COUNT))
 
     def forward(self, seen: Tensor, fragments: Tensor) -> Tensor:
         """Means `(batch, actions)`."""
-        off = seen - self.centres[fragments]
-        white = torch.einsum("bij,bj->bi", self.whitening[fragments], off)
-        own = torch.einsum("bij,bj->bi", self.gains[fragments], white) + self.offsets[fragments]
-        own = own + (self.sharing[fragments, None] * off) @ self._share().T
-        return own * self.acting[fragments]
+        off = (seen - self.centres[fragments])[..., None]
+        means = (self._whole()[fragments] @ off)[..., 0] + self.offsets[fragments]
+        return means * self.acting[fragments]
 
     def explored(self, means: Tensor, fragments: Tensor, noise: torch.Generator) -> Tensor:
         """Actions drawn around means."""
@@ -71,9 +70,10 @@ class LinearActor(nn.Module):
         off = (actions - means) / self.log_spread.exp()
         return -0.5 * (off**2).sum(dim=1) - self.acting[fragments] @ self.log_spread
 
-    def _share(self) -> Tensor:
-        """Gains `(actions, 18)` that all fragments have in common."""
-        return self.shared @ self.shared_whitening
+    def _whole(self) -> Tensor:
+        """Gains `(fragments, actions, 18)` with what is shared."""
+        shared = self.shared @ self.shared_whitening
+        return self.gains @ self.whitening + torch.einsum("kp,pij->kij", self.shares, shared)
 
     def hold(self) -> None:
         """Takes the gradients of locked fragments away."""
@@ -84,7 +84,7 @@ class LinearActor(nn.Module):
     @torch.no_grad()
     def raw(self) -> tuple[Tensor, Tensor]:
         """M and â for features that are not whitened."""
-        gains = self.gains @ self.whitening + self.sharing[:, None, None] * self._share()
+        gains = self._whole()
         offsets = self.offsets - torch.einsum("kij,kj->ki", gains, self.centres)
         return gains * self.acting[:, :, None], offsets * self.acting
 
@@ -93,10 +93,11 @@ class LinearActor(nn.Module):
         """Whitens by what was seen; the policy stays the same."""
         gains, offsets = self.raw()
         self.shared.zero_()
-        sharing = self.sharing[fragments] > 0.0
-        if sharing.sum() > COUNT:
-            off = (seen - self.centres[fragments])[sharing]
-            self.shared_whitening.copy_(_whitening(off)[0])
+        off = seen - self.centres[fragments]
+        for number, shares in enumerate(self.shares.T):
+            own = off[shares[fragments] > 0.0]
+            if len(own) > COUNT:
+                self.shared_whitening[number] = _whitening(own)[0]
         for k in range(len(gains)):
             own = seen[fragments == k]
             white, centre = self.whitening[k], self.centres[k]

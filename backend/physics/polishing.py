@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..motion.rotations import Array
@@ -132,8 +133,7 @@ class Polisher:
         self.crowd = Crowd(engine, skill, self.settings, rng, pools, begins)
         self.noise = torch.Generator()
         locked = np.array([skill.chains[own].locked for own in skill.owner])
-        rising = np.array([skill.chains[own].rising for own in skill.owner])
-        self.actor = LinearActor(policy, self.settings.spread, locked, skill.acting, rising)
+        self.actor = LinearActor(policy, self.settings.spread, locked, skill.acting, _shares(skill))
         torch.manual_seed(seed)
         self.critic = _critic(self.crowd.all_seen().shape[1])
         self._move = torch.optim.Adam(self.actor.parameters(), lr=self.settings.rate, eps=1e-6)
@@ -303,6 +303,22 @@ class Polisher:
             self.crowd.push = min(s.most, self.crowd.push * 1.02)
         elif falls > s.many:
             self.crowd.push = max(20.0, self.crowd.push * 0.98)
+
+
+def _shares(skill: Fragments) -> NDArray[np.bool_]:
+    """`(fragments, parts)` which parts of M are shared: one by all that do not lie, and in a graph
+    one by each controller and the ways to it."""
+    rising = np.array([each.rising for each in skill.chains])[skill.owner]
+    kin = np.array(
+        [
+            skill.owner[skill.after[number][0]] if each.way else number
+            for number, each in enumerate(skill.chains)
+        ]
+    )[skill.owner]
+    groups = np.unique(kin)
+    if len(groups) == 1:
+        return np.ones((len(skill), 1), dtype=bool)
+    return np.concatenate([~rising[:, None], kin[:, None] == groups], axis=1)
 
 
 def _critic(inputs: int, hidden: int = 96) -> nn.Sequential:
