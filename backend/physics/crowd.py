@@ -18,6 +18,8 @@ from .trials import ahead
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
+TROUBLED = 0.75
+"""Part of those put back that begin in chains by how many fall there."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,14 @@ class Crowd:
         self.put_back(np.arange(count))
 
     def put_back(self, rows: Indices) -> None:
-        """Characters begin anywhere in the skill, half of them in chains by how many fall there."""
+        """Characters begin anywhere in the skill, most of them in chains where many fall."""
         if not len(rows):
             return
         body = self.skill.body
         weights = np.full(len(self.skill), 1.0 / len(self.skill))
         if self.troubles.sum() > 0.0:
             falls = (self.troubles / self.troubles.sum())[self.skill.owner] / self.skill.sizes
-            weights = 0.5 * weights + 0.5 * falls
+            weights = (1.0 - TROUBLED) * weights + TROUBLED * falls
         self.at[rows] = self.rng.choice(len(self.skill), len(rows), p=weights)
         starts = self.starts[self.at[rows]]
         for fragment, pool in self.pools.items():
