@@ -12,7 +12,7 @@ also on a body of other proportions (ยง6.1), and locked ones stay as they are (ย
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,8 @@ class Settings:
     """And at most each cyclic controller of a graph by itself, before that."""
     alone_push: float = 250.0
     """Newtons of push to survive after which it is mastered."""
+    alone_characters: int = 256
+    """Simulated at once in such a lesson, which a whole graph may need more of."""
     iterations: int = 2
     """Of guided learning."""
     enough: float = 0.0
@@ -217,7 +219,7 @@ class Learning:
             self.skill.only(number),
             self.policy.part(own),
             self.job.spec.seed,
-            self.polishing,
+            replace(self.polishing, characters=settings.alone_characters),
             begins=self.begins[rows],
             say=lambda text: self.job.log(f"{own.label}: {text}"),
         )
