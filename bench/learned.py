@@ -26,7 +26,8 @@ def learn(file: Path, kind: str, settings: dict[str, Any], clips: list[Clip], ta
     status = jobs.run(folder, _report(file.stem))
     if status.state != "done":
         sys.exit(f"{status.sentence} make {target} goes on from there.")
-    shutil.copy(folder / "result.limber", file)
+    # Renamed, so that a part of a file is never taken for a model.
+    (folder / "result.limber").replace(file)
     shutil.rmtree(folder)
     print(f"{file.stem}: {duration(time.perf_counter() - began)}", flush=True)
 
