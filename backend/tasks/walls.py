@@ -11,6 +11,10 @@ BODY = 0.3
 """Metres between the hips and a wall at which a character touches it."""
 
 
+SHORTEST = 1e-6
+"""Metres; what is shorter is no wall."""
+
+
 def slice_mesh(vertices: Array, triangles: Array, height: float = 0.5) -> Array:
     """Segments `(segments, 4)` in which a plane at that height cuts triangles `(M, 3)`."""
     corners = np.asarray(vertices, dtype=np.float64)[np.asarray(triangles, dtype=np.int64)]
@@ -26,7 +30,13 @@ def slice_mesh(vertices: Array, triangles: Array, height: float = 0.5) -> Array:
         other = corners[rows, (alone + step) % 3]
         part = (height - tip[:, 2]) / (other[:, 2] - tip[:, 2])
         ends.append((tip + part[:, None] * (other - tip))[:, :2])
-    return np.concatenate(ends, axis=1) if len(corners) else np.zeros((0, 4))
+    return proper(np.concatenate(ends, axis=1) if len(corners) else np.zeros((0, 4)))
+
+
+def proper(segments: Array) -> Array:
+    """Without those that are but a point, as where a corner lies in the plane that cuts."""
+    apart = np.linalg.norm(segments[:, 2:] - segments[:, :2], axis=1)
+    return np.asarray(segments[~(apart <= SHORTEST)])
 
 
 def distances(places: Array, walls: Array) -> Array:

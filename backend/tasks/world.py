@@ -62,7 +62,7 @@ class World:
                     float(path.get("speed", 0.0)),
                     tuple(float(factor) for factor in path.get("factors", ())),
                 ),
-                np.asarray(data.get("walls", ()), dtype=np.float64).reshape(-1, 4),
+                walling.proper(np.asarray(data.get("walls", ()), dtype=np.float64).reshape(-1, 4)),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UserError(f"The world of this task does not fit: {error}.") from error

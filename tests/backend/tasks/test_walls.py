@@ -23,6 +23,41 @@ def test_a_cube_is_cut_into_its_outline() -> None:
     assert not len(walls.slice_mesh(corners, triangles, 4.0))
 
 
+def test_a_corner_in_the_plane_that_cuts_makes_no_wall_of_no_length() -> None:
+    corners = np.array([[x, y, z] for x in (0, 2) for y in (0, 1) for z in (0, 0.5)])
+    corners[-1, 2] = 0.4  # so that the plane goes through three of the upper four
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    triangles = np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))])
+    cut = walls.slice_mesh(corners, triangles, 0.5)
+    assert len(cut) and np.linalg.norm(cut[:, 2:] - cut[:, :2], axis=1).min() > 0.0
+    point = [[3.0, 0.0, 3.0, 0.0]]
+    world = World.from_json({"walls": walls.boxed(0, 0, 8, 8).tolist() + point})
+    assert len(world.walls) == 4
+    assert bool(torch.isfinite(Maze(1, world.walls).clearance(torch.zeros(1, 2))).all())
+
+
+@pytest.mark.parametrize(("width", "depth"), [(3.8, 3.8), (40.0, 8.0), (6.0, 0.9)])
+def test_a_maze_of_any_size_begins_between_its_walls(width: float, depth: float) -> None:
+    # Turned, so that corners of what is around the walls lie outside of them.
+    turn = np.array([[0.8, 0.6], [-0.6, 0.8]])
+    room = (walls.boxed(0.0, 0.0, width, depth).reshape(-1, 2) @ turn).reshape(-1, 4)
+    task, roots = Maze(200, room), Roots.at_origin(200)
+    task.begin(torch.arange(200), roots, np.random.default_rng(0))
+    assert walls.inside(roots.places.numpy(), room).all()
+    most = min(width, depth) / 2
+    assert float(task.clearance(roots.places).min()) > min(2.0, 0.5 * most)
+
+
+def test_walls_without_room_are_refused_and_loose_ones_are_not() -> None:
+    narrow, roots = Maze(1, walls.boxed(0.0, 0.0, 5.0, 0.4)), Roots.at_origin(1)
+    # Outside there is room, beyond what the walls take up there is none to look at.
+    with pytest.raises(UserError, match="no room between the walls"):
+        narrow.begin(torch.arange(1), roots, np.random.default_rng(0))
+    loose = Maze(1, np.array([[-5.0, 0.0, 5.0, 0.0], [0.0, 5.0, 0.0, 9.0]]))
+    loose.begin(torch.arange(1), roots, np.random.default_rng(0))
+    assert float(loose.clearance(roots.places)) >= 2.0
+
+
 def test_distances_and_crossings() -> None:
     wall = np.array([[0.0, -1.0, 0.0, 1.0]])
     assert walls.distances(np.array([[2.0, 0.0], [0.0, 3.0]]), wall) == pytest.approx([2.0, 2.0])
