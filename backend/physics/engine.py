@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,24 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Frees what the engine holds."""
+
+
+class Heeding(Engine):
+    """Another engine that, before each batch, gives `heed` the chance to raise: whatever simulates
+    for long can then be stopped within a batch."""
+
+    def __init__(self, engine: Engine, heed: Callable[[], None]) -> None:
+        super().__init__(engine.body, engine.step)
+        self.name, self._engine, self._heed = engine.name, engine, heed
+
+    def simulate(
+        self, states: Array, targets: Array, pushes: Array | None = None, every: int = 0
+    ) -> Array:
+        self._heed()
+        return self._engine.simulate(states, targets, pushes, every)
+
+    def close(self) -> None:
+        self._engine.close()
 
 
 def open_engine(name: str, body: Body, threads: int = 1) -> Engine:

@@ -22,18 +22,17 @@ from ..errors import UserError
 from ..motion.clip import Clip
 from ..motion.rotations import Array
 from ..motion.skeleton import Indices
-from ..runtime.files import write_json
 from ..runtime.jobs import Job
 from ..runtime.limber_file import Content
-from ..runtime.progress import Cancelled
+from ..runtime.settings import settings_of
 from .control_graph import ControlGraph
 from .earlier import adopted, same_size, with_ways
-from .engine import Engine
+from .engine import Heeding
 from .falling import fallen_bodies
-from .features import features
-from .fragments import Fragments, perturbed
+from .fragments import Fragments
 from .graph_plan import Controller, Plan
 from .guided import Guided, Learner, refined
+from .keeping import graph_of, measured, write
 from .linking import linked
 from .passage import begun_at
 from .policy import Policy, silent
@@ -47,11 +46,8 @@ from .practice import (
     policy_arrays,
     policy_of,
     restored,
-    standing,
 )
-from .steering import Steering, record
 from .told_body import told_body
-from .trials import ahead
 from .workers_engine import open_everywhere
 
 STAGES = (0.06, 0.3)
@@ -107,11 +103,9 @@ class Learning:
 
     def __init__(self, job: Job, settings: Settings, plan: Plan, clips: list[Clip]) -> None:
         self.job, self.settings = job, settings
-        try:
-            self.guided = Guided(**{"iterations": settings.iterations, **settings.guided})
-            self.polishing = Polishing(**settings.polishing)
-        except TypeError as error:
-            raise UserError(f"The settings of this job do not fit: {error}.") from error
+        guided = {"iterations": settings.iterations, **settings.guided}
+        self.guided = settings_of(Guided, guided)
+        self.polishing = settings_of(Polishing, settings.polishing)
         told = settings.earlier
         paths = [told] if isinstance(told, str) else told
         graphs = [ControlGraph.load(Path(path)) for path in paths if path]
@@ -135,17 +129,24 @@ class Learning:
                     f"{each.label!r} is locked and not learned yet; unlock it, or begin with a "
                     "graph that has it."
                 )
-        self.engine = open_everywhere(settings.engine, body, settings.ray_address)
+        self.engine = Heeding(
+            open_everywhere(settings.engine, body, settings.ray_address), job.heed
+        )
         self.begins = self.skill.starts
         """Where characters begin fragments, `(fragments, state)`."""
         self.best: Found | None = None
+        """Of all chains together."""
+        self.standings: dict[int, Standing] = {}
+        """How chains stood when they were practised alone."""
+        self._newest: Found | None = None
+        """What was kept last."""
         self.seconds = 0.0
         """Spent by earlier runs of the job."""
         self._began = time.monotonic()
 
     def run(self, content: Content | None) -> None:
         """All stages, from where a checkpoint left off."""
-        stage, lesson = "", 0
+        stage, lesson, rng = "", 0, np.random.default_rng([self.job.spec.seed, 1])
         arrays = {} if content is None else {k: _floats(v) for k, v in content.arrays.items()}
         if content is not None:
             stage, lesson = str(content.meta["stage"]), int(content.meta["lesson"])
@@ -153,27 +154,31 @@ class Learning:
             self.skill = self.skill.started_at(arrays["starts"])
             self.policy, self.begins = policy_of(arrays, "policy"), arrays["begins"]
             self.best = restored(self.skill, arrays)
-        if not stage:
-            self._refine()
-        if stage in ("", "guided"):
-            self._guide(part(arrays, "stage.") if stage else {})
-        self._practise(lesson, part(arrays, "stage.") if stage == "practice" else {})
+            for name, values in part(arrays, "standing.").items():
+                self.standings[int(name)] = Standing(*values.tolist())
+            rng.bit_generator.state = content.meta.get("rng") or rng.bit_generator.state
+        if stage in ("", "refine"):
+            self._refine(lesson, rng)
+        if stage in ("", "refine", "guided"):
+            self._guide(part(arrays, "stage.") if stage == "guided" else {})
+        practised = stage == "practice"
+        self._practise(lesson if practised else 0, part(arrays, "stage.") if practised else {})
 
-    def _refine(self) -> None:
-        """Chains that are not known yet, one after another."""
+    def _refine(self, done: int, rng: np.random.Generator) -> None:
+        """Chains that are not known yet, one after another, but for some that are done."""
         new = [n for n, each in enumerate(self.skill.chains) if not self.known[each.first]]
-        rng = np.random.default_rng([self.job.spec.seed, 1])
-        for number, chain in enumerate(new):
+        for number, chain in enumerate(new[done:], start=done):
 
             def watch(part: float, what: str, number: int = number) -> None:
-                done = STAGES[0] * (number + part) / len(new)
-                self.job.progress(done, "Finding a way to move", what)
+                fraction = STAGES[0] * (number + part) / len(new)
+                self.job.progress(fraction, "Finding a way to move", what)
 
             watch(0.0, self.skill.chains[chain].label)
             ways = [_way_through(self.skill, chain, self.guided, rng)]
             self.skill, self.policy = refined(
                 self.engine, self.skill, self.policy, ways, rng, self.guided, watch, self.known
             )
+            self._checkpoint("refine", number + 1, {}, rng)
 
     def _guide(self, arrays: dict[str, Array]) -> None:
         guided = self.guided
@@ -213,7 +218,6 @@ class Learning:
         """One chain, until it is mastered."""
         own, settings = self.skill.chains[number], self.settings
         rows = slice(own.first, own.first + own.count)
-        self.best = Found(*begun_at(self.skill, self.policy, self.begins), Standing())
         practice = Practice(
             self.engine,
             self.skill.only(number),
@@ -223,27 +227,27 @@ class Learning:
             begins=self.begins[rows],
             say=lambda text: self.job.log(f"{own.label}: {text}"),
         )
-        if arrays:
-            practice.restore(arrays)
-        else:
-            practice.tried()
-        assert practice.best is not None
-        while practice.polisher.updates < settings.alone and not self._mastered(practice):
-            self._report(lesson, practice.polisher.updates / settings.alone, practice, own.label)
+        found = self._begun(practice, arrays, number)
+        while practice.polisher.updates < settings.alone and not self._mastered(found.standing):
+            self._report(lesson, practice.polisher.updates / settings.alone, found, number)
             practice.update(settings.alone)
+            found = self._kept(practice, number)
             if self.job.checkpoint_due():
                 self._checkpoint("practice", lesson, practice.arrays())
-        found = practice.best
-        self.begins = _with(self.begins, rows, found.skill.starts)
-        # As it acts where its fragments are to begin for rewards, which stays as it was.
-        found_policy = begun_at(found.skill, found.policy, self.skill.starts[rows])[1]
-        self.policy = self.policy.with_part(own, found_policy)
+        self.policy, self.begins = self._taken(number, found)
         self.known[rows] = True
 
-    def _mastered(self, practice: Practice) -> bool:
-        assert practice.best is not None
-        found = practice.best.standing
+    def _mastered(self, found: Standing) -> bool:
         return found.rate >= 0.95 and found.push >= self.settings.alone_push
+
+    def _taken(self, number: int, found: Found) -> tuple[Policy, Array]:
+        """The policy of all, and where fragments begin, with what was found of one chain."""
+        own = self.skill.chains[number]
+        begins, rows = np.array(self.begins), slice(own.first, own.first + own.count)
+        begins[rows] = found.skill.starts
+        # As it acts where its fragments are to begin for rewards, which stays as it was.
+        found_policy = begun_at(found.skill, found.policy, self.skill.starts[rows])[1]
+        return self.policy.with_part(own, found_policy), begins
 
     def _practise_all(self, lesson: int, arrays: dict[str, Array]) -> None:
         settings, seed = self.settings, self.job.spec.seed
@@ -262,75 +266,92 @@ class Learning:
             begins=self.begins,
             say=self.job.log,
         )
+        found = self._begun(practice, arrays, WHOLE)
+        while practice.polisher.updates < settings.updates:
+            self._report(lesson, practice.polisher.updates / settings.updates, found, WHOLE)
+            practice.update(settings.updates)
+            found = self._kept(practice, WHOLE)
+            if self.job.checkpoint_due() or practice.polisher.updates == settings.updates:
+                self._checkpoint("practice", lesson, practice.arrays())
+            if 0.0 < settings.enough <= found.standing.push:
+                break
+
+    def _begun(self, practice: Practice, arrays: dict[str, Array], number: int) -> Found:
+        """Goes on where `arrays` were taken, or tries what practice begins with."""
         if arrays:
             practice.restore(arrays)
         else:
             practice.tried()
-        self.best = practice.best
-        while practice.polisher.updates < settings.updates:
-            self._report(lesson, practice.polisher.updates / settings.updates, practice)
-            practice.update(settings.updates)
-            self.best = practice.best
-            if self.job.checkpoint_due() or practice.polisher.updates == settings.updates:
-                self._checkpoint("practice", lesson, practice.arrays())
-            if self.best and 0.0 < settings.enough <= self.best.standing.push:
-                break
+        return self._kept(practice, number)
 
-    def _report(self, lesson: int, done: float, practice: Practice, label: str = "") -> None:
+    def _kept(self, practice: Practice, number: int) -> Found:
+        """The best that practice has found; a new one is kept as a graph that can be used, so that
+        nothing is lost when learning stops."""
+        found = practice.best
+        assert found is not None
+        if found is self._newest:
+            return found
+        self._newest = self.best = found
+        if number != WHOLE:
+            whole = begun_at(self.skill, *self._taken(number, found))
+            self.best = Found(*whole, Standing())
+            self.standings[number] = found.standing
+        elif len(self.skill.chains) == 1:
+            self.standings[0] = found.standing
+        graph = graph_of(self.best, self.standings, self.spent / 60.0)
+        write(self.job.folder, graph, self.best.standing.minutes)
+        return found
+
+    def finish(self) -> None:
+        """Keeps the best with what takes longer to measure."""
+        found, minutes = self.best, self.spent / 60.0
+        assert found is not None
+
+        def watch(what: str) -> None:
+            self.job.progress(0.999, "Measuring", what)
+
+        graph = measured(self.engine, found, self.job.spec.seed, minutes, watch)
+        write(self.job.folder, graph, found.standing.minutes)
+        self.job.progress(1.0, "Learned", str(found.standing))
+
+    def _report(self, lesson: int, done: float, found: Found, number: int) -> None:
         """Alone, a lesson takes half as long as the last one in all."""
         count = len(self._lessons()) - 1
         shares = [0.5 / count] * count + [0.5] if count else [1.0]
         begin = STAGES[1]
         part = begin + (1.0 - begin) * (sum(shares[:lesson]) + shares[lesson] * done)
-        said = str(practice.best.standing) if practice.best else ""
-        stage = f"Practising {label}" if label else "Practising"
-        self.job.progress(min(part, 0.999), stage, said)
+        chains = self.skill.chains
+        stage = f"Practising {chains[number].label}" if number != WHOLE else "Practising"
+        others = [
+            f"{chains[n].label} {each.brief}"
+            for n, each in self.standings.items()
+            if len(chains) > 1 and n != number
+        ]
+        said = "; ".join(filter(None, (str(found.standing), ", ".join(others))))
+        self.job.progress(min(part, 0.998), stage, said)
 
-    def _checkpoint(self, stage: str, lesson: int, more: dict[str, Array]) -> None:
+    def _checkpoint(
+        self,
+        stage: str,
+        lesson: int,
+        more: dict[str, Array],
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        """`rng` is that of a stage that goes on with its own."""
         arrays = {f"stage.{name}": array for name, array in more.items()}
         arrays |= {"starts": self.skill.starts, "begins": self.begins}
         arrays |= policy_arrays("policy", self.policy) | found_arrays(self.best)
-        self.job.checkpoint({"stage": stage, "lesson": lesson, "seconds": self.spent}, arrays)
+        for number, each in self.standings.items():
+            arrays[f"standing.{number}"] = np.array(each.values)
+        meta: dict[str, Any] = {"stage": stage, "lesson": lesson, "seconds": self.spent}
+        if rng is not None:
+            meta["rng"] = rng.bit_generator.state
+        self.job.checkpoint(meta, arrays)
 
     @property
     def spent(self) -> float:
         """Seconds of learning, all runs together."""
         return self.seconds + time.monotonic() - self._began
-
-    def graph(self) -> ControlGraph:
-        """What has been learned so far."""
-        assert self.best is not None
-        skill, policy, found = self.best.skill, self.best.policy, self.best.standing
-        steering, figures = self._turns(skill, policy), dict[int, dict[str, Any]]()
-        minutes = round(self.spent / 60.0, 1)
-        for number, each in enumerate(skill.chains):
-            figures[number] = {"minutes": minutes}
-            if each.cyclic and not each.way:
-                alone = found
-                if len(skill.chains) > 1:
-                    only = skill.only(number)
-                    alone = standing(self.engine, only, policy.part(each), self.job.spec.seed)
-                figures[number] |= {
-                    "cycles": round(alone.cycles, 2),
-                    "rate": round(alone.rate, 3),
-                    "push_n": alone.push,
-                }
-        for number, turning in steering.items():
-            figures[number]["turn_deg_s"] = round(float(np.degrees(turning.rate)), 1)
-        return ControlGraph(
-            skill, policy, steering, figures, _exhausted(self.engine, skill, policy, found.push)
-        )
-
-    def _turns(self, skill: Fragments, policy: Policy) -> dict[int, Steering]:
-        """Steering of the gaits that can be turned."""
-        out = {}
-        for number, each in enumerate(skill.chains):
-            if each.mirrored and not each.way:
-                own = policy.part(each)
-                found = record(self.engine, skill.only(number), own, self.job.spec.seed)
-                if found is not None:
-                    out[number] = found
-        return out
 
 
 def _way_through(
@@ -343,26 +364,6 @@ def _way_through(
     if chain.cyclic:
         return np.tile(own, max(round(settings.open_rounds * 6 / chain.count), 3))
     return skill.random_way(chain.first, chain.count + ONWARDS, rng)
-
-
-def _exhausted(engine: Engine, skill: Fragments, policy: Policy, push: float) -> float:
-    """The size of an action that no character needs that keeps its balance: half as much again as
-    what it took to survive the largest push."""
-    rng, count = np.random.default_rng(5), 64
-    at = np.arange(count) % len(skill)
-    states = perturbed(skill.body, skill.starts[at], 0.02, rng)
-    sizes, standing_still = np.zeros((3 * len(skill), count)), np.ones(count, dtype=bool)
-    newtons = np.full(count, max(push, 50.0))
-    for step in range(len(sizes)):
-        seen = features(skill.body, states)
-        standing_still &= ~skill.fallen(seen, at)
-        actions = policy.act(skill.deviations(seen, at), at)
-        sizes[step] = np.linalg.norm(actions, axis=1)
-        force = ahead(skill, states, newtons) if step == 0 else None
-        moved = skill.step(engine, states, at, actions, force)
-        states, at = moved.states, skill.following(moved.fragments, rng)
-    kept = sizes[:, standing_still]
-    return 1.5 * float(kept.max()) if kept.size else float(np.inf)
 
 
 def learn_skill(job: Job) -> None:
@@ -392,10 +393,7 @@ def learn_graph(job: Job) -> None:
 
 
 def _settings(job: Job) -> Settings:
-    try:
-        settings = Settings(**job.spec.settings)
-    except TypeError as error:
-        raise UserError(f"The settings of this job do not fit: {error}.") from error
+    settings = settings_of(Settings, job.spec.settings)
     settings.check()
     return settings
 
@@ -403,34 +401,9 @@ def _settings(job: Job) -> Settings:
 def _learn(job: Job, learning: Learning) -> None:
     try:
         learning.run(job.restored())
-        _keep(job, learning)
-    except (Cancelled, KeyboardInterrupt):
-        if learning.best is not None:
-            _keep(job, learning)
-        raise
+        learning.finish()
     finally:
         learning.engine.close()
-    assert learning.best is not None
-    job.progress(1.0, "Learned", str(learning.best.standing))
-
-
-def _keep(job: Job, learning: Learning) -> None:
-    graph = learning.graph()
-    graph.save(job.folder / "result.limber")
-    rows = [
-        {"label": each.label, **graph.figures[number]}
-        for number, each in enumerate(graph.skill.chains)
-        if not each.way
-    ]
-    assert learning.best is not None
-    whole = {"controllers": rows, "walk_minutes": round(learning.best.standing.minutes, 3)}
-    write_json(job.folder / "report.json", rows[0] if len(graph.skill.chains) == 1 else whole)
-
-
-def _with(whole: Array, rows: slice, own: Array) -> Array:
-    out = np.array(whole)
-    out[rows] = own
-    return out
 
 
 def _floats(array: Any) -> Array:

@@ -52,6 +52,11 @@ class Standing:
         """For a checkpoint, as `Standing` takes them."""
         return [self.cycles, self.rate, self.push, self.minutes]
 
+    @property
+    def brief(self) -> str:
+        """Beside others of its kind."""
+        return f"{self.push:.0f} N" if self.push else f"{self.cycles:.0f} of {Trials().cycles}"
+
     def __str__(self) -> str:
         if self.minutes:
             return f"goes around for {60.0 * self.minutes:.0f} s on average"

@@ -80,14 +80,18 @@ class Job:
         """Whether the user has asked the job to stop."""
         return job_folder.cancel_asked(self.folder) is not None
 
+    def heed(self) -> None:
+        """Raises `Cancelled` if the user has asked the job to stop; for work between reports."""
+        if self.cancelled():
+            raise Cancelled
+
     def progress(self, fraction: float, stage: str, figure: str = "") -> None:
         """Reports, and raises `Cancelled` if the user has asked for it; cheap to call often."""
         now = time.monotonic()
         if now - self._last[0] < _REPORT_EVERY and stage == self._last[1] and fraction < 1:
             return
         self._last = (now, stage)
-        if self.cancelled():
-            raise Cancelled
+        self.heed()
         left = self._time_left.update(now, fraction)
         report = Progress(float(fraction), stage, figure, left, time.time())
         _append(self.folder / "progress.jsonl", json.dumps(asdict(report)))

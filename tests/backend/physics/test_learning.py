@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from backend.physics import learning, practice
 from backend.physics.control_graph import ControlGraph
+from backend.physics.fragments import Fragments
 from backend.physics.graph_plan import Controller, Plan
+from backend.physics.policy import Policy
 from backend.physics.polishing import Polisher
 from backend.runtime import job_folder, jobs
 
@@ -20,6 +27,7 @@ SMALL: dict[str, Any] = {
     "iterations": 1,
     "updates": 2,
     "alone": 2,
+    "alone_characters": 16,
     "body": {"mass": 62.0},
     "guided": {
         "open_samples": 200,
@@ -65,6 +73,89 @@ def test_a_killed_learning_goes_on_to_the_same_policy(
     one, other = (
         ControlGraph.load(tmp_path / name / "result.limber") for name in ("whole", "killed")
     )
+    assert np.array_equal(one.policy.gains, other.policy.gains)
+    assert np.array_equal(one.skill.starts, other.skill.starts)
+
+
+def test_a_cancel_is_heard_within_a_try_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, tries, batches = practice.lasted, [], []
+
+    def asked_to_stop(engine: Any, *told: Any) -> Any:
+        tries.append(1)
+        if len(tries) == 2:
+            job_folder.ask_to_cancel(tmp_path / "job")
+        found = real(engine, *told)
+        batches.append(len(found))
+        return found
+
+    monkeypatch.setattr(practice, "lasted", asked_to_stop)
+    assert run(tmp_path / "job").state == "cancelled"
+    assert (len(tries), len(batches)) == (2, 1)
+    graph = ControlGraph.load(tmp_path / "job" / "result.limber")
+    report = json.loads((tmp_path / "job" / "report.json").read_text())
+    assert report["cycles"] == graph.figures[0]["cycles"] > 0.0
+
+
+def test_a_process_that_is_cancelled_or_killed_leaves_what_it_has_learned(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    spec = job_folder.Spec("learn_skill", {**SMALL, "updates": 100_000})
+    job_folder.create_at(folder, spec, [motion("walk")])
+    project = Path(jobs.__file__).parents[2]
+    command = [sys.executable, "-m", "backend", "job", "run", "--quiet", str(folder)]
+
+    def begun() -> subprocess.Popen[bytes]:
+        (folder / "result.limber").unlink(missing_ok=True)
+        job_folder.prepare_start(folder)
+        process = subprocess.Popen(command, cwd=project)
+        while not (folder / "result.limber").exists():
+            assert process.poll() is None, (folder / "state.json").read_text()
+            time.sleep(0.05)
+        return process
+
+    process = begun()
+    job_folder.ask_to_cancel(folder)
+    while process.poll() is None:
+        job_folder.enforce_cancel(folder)
+        time.sleep(0.05)
+    assert process.returncode != -signal.SIGKILL, "it did not stop within its grace"
+    assert job_folder.Watch(folder).poll().state == "cancelled"
+    ControlGraph.load(folder / "result.limber")
+    process = begun()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    ControlGraph.load(folder / "result.limber")
+
+
+def test_a_graph_goes_on_with_the_chain_that_it_was_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guided = {**SMALL["guided"], "first": 10, "chains": 1, "rounds": 1}
+    settings = small_graph() | {"updates": 0, "alone": 0, "guided": guided}
+    done: list[str] = []
+
+    def counted(engine: Any, skill: Fragments, policy: Policy, ways: Any, rng: Any, *_: Any) -> Any:
+        """Chance offsets for sampled ones."""
+        if done == ["chain"] * 2:
+            done.append("killed")
+            raise KeyboardInterrupt
+        done.append("chain")
+        offsets = policy.offsets + rng.normal(0.0, 0.01, policy.offsets.shape)
+        return skill, Policy(policy.gains, offsets, policy.spreads)
+
+    monkeypatch.setattr(learning, "refined", counted)
+    done.append("whole")
+    assert learned_graph(tmp_path / "whole", settings).state == "done"
+    chains = done.count("chain")
+    done.clear()
+    assert learned_graph(tmp_path / "killed", settings).state == "cancelled"
+    assert jobs.run(tmp_path / "killed").state == "done"
+    one, other = (
+        ControlGraph.load(tmp_path / name / "result.limber") for name in ("whole", "killed")
+    )
+    assert chains == len(one.skill.chains) > 3
+    assert done == ["chain"] * 2 + ["killed"] + ["chain"] * (chains - 2)
     assert np.array_equal(one.policy.gains, other.policy.gains)
     assert np.array_equal(one.skill.starts, other.skill.starts)
 
