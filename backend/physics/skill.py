@@ -13,6 +13,7 @@ from scipy.ndimage import gaussian_filter1d
 from ..errors import UserError
 from ..motion.clip import Clip
 from ..motion.rotations import (
+    IDENTITY,
     Array,
     conjugate,
     from_rotation_vector,
@@ -22,6 +23,7 @@ from ..motion.rotations import (
 )
 from . import clip_states
 from .body import Body
+from .building import mean_turn
 from .engine import STEP
 from .features import two_feet
 from .fragments import LEGS, Chain, Fragments, at_origin
@@ -36,6 +38,8 @@ SMOOTH = 0.02
 """Seconds over which other motions are smoothed."""
 BRIDGE = 0.4
 """Seconds over which one motion goes over into another, or a loop into its beginning."""
+FARTHEST = np.radians(140.0)
+"""Largest turn of a gait's root that counts from the rest pose."""
 
 
 def legs_and_waist(body: Body) -> tuple[int, ...]:
@@ -83,15 +87,18 @@ def gait_path(body: Body, clip: Clip, harmonics: int = HARMONICS) -> Path:
     path = clip_states.sampled(body, rows, fps, times, loop=True)[:, : body.positions]
     way = (rows[-1, :3] - rows[0, :3]) * np.array([1.0, 1.0, 0.0])
     path[:, :3] -= path[0, :3] * np.array([1.0, 1.0, 0.0]) + np.outer(np.arange(count) / count, way)
-    path = _facing(body, path, way)
-    values = _coordinates(body, path)
-    image = _coordinates(body, Mirror(body).states(path))
-    values = 0.5 * (values + np.roll(image, count // 2, axis=0))
-    smooth = _positions(body, _smoothed(values, harmonics))
+    path, sign = _facing(body, path, way)
+    image = Mirror(body).states(path)
+    centre = _centre(np.concatenate([path[:, 3:7], image[:, 3:7]]))
+    values = 0.5 * (
+        _coordinates(body, path, centre)
+        + np.roll(_coordinates(body, image, centre), count // 2, axis=0)
+    )
+    smooth = _positions(body, _smoothed(values, harmonics), centre)
     lands = two_feet(body)[0]
     down = landing(body, smooth, lands)
     smooth = np.roll(smooth, 0 if down is None else count // 2 - down, axis=0)
-    ahead = float(np.linalg.norm(way)) * body.skeleton.forward
+    ahead = sign * float(np.linalg.norm(way)) * body.skeleton.forward
     smooth[:, :3] += np.outer(np.arange(count) / count, ahead)
     closed = np.concatenate([smooth, smooth[:1]])
     closed[-1, :3] += ahead
@@ -230,28 +237,38 @@ def lags(body: Body) -> Array:
     return out
 
 
-def _facing(body: Body, path: Array, way: Array) -> Array:
-    """Positions turned so that the way leads forward, or, on the spot, the body faces forward."""
-    ahead = body.skeleton.forward
+def _facing(body: Body, path: Array, way: Array) -> tuple[Array, float]:
+    """Positions turned so that the way leads forward, or back if that is where the body's back
+    faces, and 1 or -1 for that; on the spot the body faces forward."""
+    ahead, sign = body.skeleton.forward, 1.0
+    facing = headings(body, path)
+    angle = np.arctan2(np.sin(facing).mean(), np.cos(facing).mean())
     if np.linalg.norm(way) > 0.2:
-        angle = np.arctan2(way[1], way[0])
-    else:
-        facing = headings(body, path)
-        angle = np.arctan2(np.sin(facing).mean(), np.cos(facing).mean())
+        along = np.arctan2(way[1], way[0])
+        sign = 1.0 if np.cos(along - angle) >= 0.0 else -1.0
+        angle = along if sign > 0.0 else along + np.pi
     whole = np.concatenate([path, np.zeros((len(path), body.velocities))], axis=1)
     by = np.full(len(path), np.arctan2(ahead[1], ahead[0]) - angle)
-    return turned(body, whole, by, np.zeros(3))[:, : body.positions]
+    return turned(body, whole, by, np.zeros(3))[:, : body.positions], sign
 
 
-def _coordinates(body: Body, path: Array) -> Array:
+def _centre(turns: Array) -> Array:
+    """`(4,)` from which a root's rotation vectors `(frames, 4)` count so that none comes near π,
+    where they jump: upright as far as that does, else from their mean."""
+    angles = np.linalg.norm(to_rotation_vector(turns), axis=1)
+    return IDENTITY if angles.max() < FARTHEST else mean_turn(turns)
+
+
+def _coordinates(body: Body, path: Array, centre: Array) -> Array:
     """Root positions and rotation vectors `(frames, 6 + targets)`, without jumps."""
-    root = to_rotation_vector(path[:, 3:7])
+    root = to_rotation_vector(multiply(conjugate(centre), path[:, 3:7]))
     return np.concatenate([path[:, :3], root, clip_states.targets(body, path)], axis=1)
 
 
-def _positions(body: Body, values: Array) -> Array:
+def _positions(body: Body, values: Array, centre: Array) -> Array:
     out = np.empty((len(values), body.positions))
-    out[:, :3], out[:, 3:7] = values[:, :3], from_rotation_vector(values[:, 3:6])
+    out[:, :3] = values[:, :3]
+    out[:, 3:7] = multiply(centre, from_rotation_vector(values[:, 3:6]))
     for number, link in enumerate(body.links[1:], start=1):
         own = values[:, 6:][:, body.target_slices[number]]
         hinge = link.joint == "hinge"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from backend.errors import UserError
-from backend.motion.rotations import Array
+from backend.motion.rotations import Array, from_rotation_vector, multiply
 from backend.physics import clip_states
 from backend.physics.engine import STEP, Engine, open_engine
 from backend.physics.features import COUNT, features
 from backend.physics.fragments import mean_states
 from backend.physics.mirrored import Mirror
-from backend.physics.skill import cycle, gait
+from backend.physics.skill import cycle, gait, gait_path
 from backend.physics.states import headings, turned
 
 from .bodies import human, in_motion, motion
@@ -85,6 +85,34 @@ def test_a_stride_faces_ahead_whatever_the_clip_does() -> None:
     with pytest.raises(UserError, match="does not loop"):
         gait(body, replace(clip, loop=False))
     assert len(cycle(body, clip)) in (2 * len(skill), 2 * len(skill) + 1)
+
+
+def test_a_gait_backwards_is_as_smooth_as_ahead() -> None:
+    """The walk played backwards faces ahead, goes back as far, and turns no faster."""
+    clip, body = motion("walk"), human()
+    back = replace(clip, root_positions=clip.root_positions[::-1], rotations=clip.rotations[::-1])
+    there, here = gait_path(body, clip).states, gait_path(body, back).states
+    forward, v = body.skeleton.forward, body.positions
+    way = (there[-1] - there[0])[:3] @ forward
+    assert way > 1.0
+    np.testing.assert_allclose((here[-1] - here[0])[:3], -way * forward, atol=1e-6)
+    fastest = np.abs(there[:, v:]).max(axis=0)
+    assert np.all(np.abs(here[:, v:]).max(axis=0) < 1.2 * fastest + 0.1)
+    ahead = np.arctan2(forward[1], forward[0])
+    assert np.abs(np.angle(np.exp(1j * (headings(body, here) - ahead)))).max() < 0.3
+
+
+def test_a_gait_upside_down_is_smooth() -> None:
+    """A root that turns about a half circle away from rest, as in walking on hands."""
+    clip, body = motion("walk"), human()
+    side = np.cross([0.0, 0.0, 1.0], body.skeleton.forward)
+    rotations = np.array(clip.rotations)
+    rotations[:, 0] = multiply(rotations[:, 0], from_rotation_vector(np.pi * side))
+    over = replace(clip, root_positions=clip.root_positions + [0.0, 0.0, 0.8], rotations=rotations)
+    found = gait_path(body, over).states
+    spins = np.linalg.norm(found[:, body.positions + 3 : body.positions + 6], axis=1)
+    upright = gait_path(body, clip).states[:, body.positions + 3 : body.positions + 6]
+    assert spins.max() < 2.0 * np.linalg.norm(upright, axis=1).max()
 
 
 def test_the_mean_of_turned_copies_is_the_state_itself() -> None:
