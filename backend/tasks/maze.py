@@ -78,9 +78,10 @@ class Maze(Task):
         """Places `(spots, 2)` to begin in, the room around them, and whether walls enclose them."""
         axis = (torch.arange(_GRID) + 0.5) / _GRID
         places = self.low + self.size * torch.cartesian_prod(axis, axis)
+        parts = torch.split(places, _GRID)
         for closed in (True, False):
             for room in _ROOMS:
-                fit = torch.cat([self._fit(part, room, closed) for part in places.split(_GRID)])
+                fit = torch.cat([self._fit(part, room, closed) for part in parts])
                 if fit.any():
                     return places[fit], room, closed
         raise UserError(

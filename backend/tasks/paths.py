@@ -10,6 +10,8 @@ from ..errors import UserError
 from ..motion.rotations import Array
 
 RATE = 30.0
+MOST_FRAMES = 1_000_000
+"""Of a path."""
 _SHORTEST = 0.1
 
 
@@ -32,6 +34,11 @@ def along(
     else:
         if not speed > 0.0:
             raise UserError("The speed along a path must be above zero.")
+        if lengths[-1] * RATE / speed > MOST_FRAMES:
+            raise UserError(
+                f"At {speed:g} m/s this path takes more than {MOST_FRAMES:,} frames; raise the "
+                "speed."
+            )
         where = np.arange(0.0, lengths[-1], speed / RATE)
     return np.stack([np.interp(where, lengths, axis) for axis in points.T], axis=1)
 

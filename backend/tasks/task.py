@@ -44,10 +44,6 @@ class Roots:
         places = self.places.reshape(-1, *[1] * extra, 2)
         return rotated(points - places, -self.headings.reshape(-1, *[1] * extra))
 
-    def world(self, points: Tensor) -> Tensor:
-        """The reverse of `local` for points `(characters, 2)`."""
-        return self.places + rotated(points, self.headings)
-
 
 def rotated(vectors: Tensor, angles: Tensor) -> Tensor:
     """Vectors `(…, 2)` turned by angles that fit `(…,)`."""

@@ -11,18 +11,20 @@ from ..runtime.commands import Report, Show, finish, given, run_job
 from . import task_commands
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..motion.rotations import Array
     from .model import MotionVae
 
 _TRAINING = (
-    ("epochs", int, "how long to learn; 180"),
+    ("epochs", int, "how long to learn; 45"),
     ("frames", int, "poses before, on which the next is conditioned: 1 or 2"),
     ("beta", float, "more for variety, less for closeness to the clips; 0.2"),
     ("latents", int, "dimensions of the latent space; 32"),
     ("experts", int, "networks that are mixed; 6"),
     ("hidden", int, "units of each inner layer; 256"),
     ("batch", int, "rollouts that are learned from at once; 64"),
-    ("rate", float, "learning rate at the beginning; 0.0001"),
+    ("rate", float, "learning rate at the beginning; 0.0005"),
 )
 
 
@@ -130,28 +132,44 @@ def _walk(options: argparse.Namespace, show: Show) -> int:
 
     from ..runtime import clip_files
     from .model import MotionVae
-    from .walk import controlled_walk, random_walk, towards
+    from .walk import random_walk
 
     if not 1 <= options.count <= 1000:
         raise UserError("Choose 1 to 1000 characters.")
     model = MotionVae.load(options.model)
     start, kind = _start(options, model)
     rng = np.random.default_rng(options.seed)
+    starts, kinds = np.repeat(start[None], options.count, axis=0), [kind] * options.count
     if options.target is None:
-        starts = np.repeat(start[None], options.count, axis=0)
-        walks = list(random_walk(model, starts, options.frames, rng, [kind] * options.count))
+        walks = list(random_walk(model, starts, options.frames, rng, kinds))
     else:
-        goal = towards(tuple(options.target))
-        walks = [
-            controlled_walk(model, start, options.frames, goal, rng, kind=kind)
-            for _ in range(options.count)
-        ]
+        walks = _to_target(options, model, starts, kinds, rng)
     clips = [model.poses.clip(walk, label=f"Walk {n + 1}") for n, walk in enumerate(walks)]
     clip_files.save_any(options.out, clips)
     ends = [clip.root_positions[-1, :2].round(3).tolist() for clip in clips]
     found = {"file": str(options.out), "frames": options.frames, "ends": ends}
     show(found, options.json, [f"{options.out}: {len(clips)} walks of {options.frames} frames"])
     return 0
+
+
+def _to_target(
+    options: argparse.Namespace,
+    model: MotionVae,
+    starts: Array,
+    kinds: list[int],
+    rng: np.random.Generator,
+) -> list[Array]:
+    """Poses `(frames, width)` of each character, by sampling."""
+    import numpy as np
+
+    from ..tasks.world import World
+    from .controller import Choice, Controller
+
+    world = World(targets=np.array([options.target], dtype=np.float64))
+    controller = Controller(model, "target", world, Choice(sampling=True), rng, options.count)
+    controller.start(starts, kinds=kinds)
+    steps = [starts[:, -1], *(controller.step() for _ in range(options.frames - 1))]
+    return list(np.stack(steps, axis=1))
 
 
 def _figure(options: argparse.Namespace, show: Show, report: Report) -> int:
@@ -190,4 +208,4 @@ def _summary(found: dict[str, Any]) -> str:
 
 
 def _remarks(found: dict[str, Any]) -> list[str]:
-    return [*found["left_out"], found["expect"]]
+    return [*found["left_out"], *found["remarks"], found["expect"]]

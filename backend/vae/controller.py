@@ -19,11 +19,12 @@ from ..tasks import walls
 from ..tasks.joystick import Joystick
 from ..tasks.maze import Maze
 from ..tasks.path import Path
-from ..tasks.target import Target
+from ..tasks.target import REACHED, Target
 from ..tasks.task import Roots, Task
 from ..tasks.world import World
 from .model import MotionVae
 from .policy import Policy
+from .pose import RATE
 from .speeds import data_speeds
 from .walk import HORIZON, ROLLOUTS, Walkers
 
@@ -74,6 +75,11 @@ class Controller:
         if self.task is not None and choice.policy and choice.policy.actor.inputs != told:
             raise UserError("This policy is of another version of Limber; learn it again.")
         self._hit = np.zeros(count, dtype=bool)
+        self._off = 0.0
+        """Metres from the path, summed up over frames, on average over characters."""
+        self._near = np.zeros(count, dtype=bool)
+        self._arrived: list[tuple[int, int]] = []
+        """Characters that came to a target, with the frames."""
 
     def start(
         self,
@@ -96,7 +102,8 @@ class Controller:
         self.world.check(self.walkers.places[0], on_path)
         self.frame = 0
         self._speeds = np.linalg.norm(conditions[:, -1, :2], axis=1)
-        self._hit[:] = False
+        self._hit[:], self._near[:] = False, False
+        self._off, self._arrived = 0.0, []
 
     @torch.inference_mode()
     def step(self, command: dict[str, Any] | None = None) -> Array:
@@ -110,6 +117,7 @@ class Controller:
             self.task.state["frames"] += 1
         self._speeds = lengths(poses[:, :2])
         self._notice_walls(before)
+        self._notice_goals()
         return poses
 
     @property
@@ -134,6 +142,37 @@ class Controller:
         if not hits:
             return ""
         return "The character hit a wall." if self.count == 1 else f"{hits} characters hit a wall."
+
+    @property
+    def outcome(self) -> str:
+        """How well the task was done so far, for people; empty where there is no saying."""
+        if not self.frame:
+            return ""
+        if isinstance(self.task, Path):
+            return f"{100.0 * self._off / self.frame:.0f} cm from the path on average."
+        if isinstance(self.task, Target):
+            return self._arrivals()
+        return ""
+
+    def _arrivals(self) -> str:
+        first = dict(reversed(self._arrived))
+        if self.count > 1:
+            return f"{len(first)} of {self.count} characters reached the target."
+        if not first:
+            return "The target was not reached."
+        times = len(self._arrived)
+        often = "" if times == 1 else f" {times} times, first"
+        return f"The target was reached{often} after {first[0] / RATE:.1f} s."
+
+    def _notice_goals(self) -> None:
+        if isinstance(self.task, Path):
+            apart = self.task.places().numpy() - self.walkers.places
+            self._off += float(np.linalg.norm(apart, axis=1).mean())
+        elif isinstance(self.task, Target):
+            apart = self.task.state["targets"].numpy() - self.walkers.places
+            near = np.linalg.norm(apart, axis=1) < REACHED
+            self._arrived += [(int(row), self.frame) for row in np.flatnonzero(near & ~self._near)]
+            self._near = near
 
     def _latents(self) -> Array:
         shape = (self.count, self.model.shape.latents)

@@ -13,7 +13,15 @@ from ..motion import contacts, kinematics, metrics
 from ..motion.clip import Clip
 from ..motion.fitting import difference, fit, fits
 from ..motion.mirroring import mirror_clip
-from ..motion.rotations import Array
+from ..motion.rotations import (
+    Array,
+    about_z,
+    conjugate,
+    continuous,
+    multiply,
+    rotate,
+    twist_about_z,
+)
 from ..motion.skeleton import Indices
 from .pose import RATE, Poses
 
@@ -25,6 +33,8 @@ _SPREAD_FLOOR = 0.05
 """Least spread of a number, as a part of the mean spread of its kind: what hardly ever varies
 would otherwise count as much as a step."""
 _MOST_STARTS = 500
+_SLIDING = 0.1
+"""Part of √(g × size), a running speed, from which on lowest feet slide rather than stand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +56,8 @@ class Data:
     """Rows before the mirrored ones."""
     left_out: tuple[str, ...]
     """A sentence for each clip that was left out."""
+    remarks: tuple[str, ...] = ()
+    """Sentences about clips that are learned from and may surprise."""
     types: tuple[str, ...] = ()
     """Names of the motion types; none where there is one alone."""
     row_types: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -56,26 +68,41 @@ class Data:
         """How long the clips are, without mirrored ones."""
         return self.own / RATE
 
-    def starts(
-        self, frames: int
-    ) -> tuple[Array, tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
-        """Poses `(starts, frames, width)` to walk from, spread over all clips; the clip, the frame
-        and the type of each."""
-        ends = np.concatenate(
-            [
-                np.arange(start + 1 + frames - 1, stop)
-                for start, stop in zip(self.clips_at, (*self.clips_at[1:], self.own))
-            ]
-        )
-        chosen = ends[np.linspace(0, len(ends) - 1, min(len(ends), _MOST_STARTS)).astype(int)]
+    def starts(self, frames: int) -> Starts:
+        """Poses to walk from, evenly spread over all clips; then one of each clip that got none."""
+        ends = [
+            np.arange(start + 1 + frames - 1, stop)
+            for start, stop in zip(self.clips_at, (*self.clips_at[1:], self.own))
+        ]
+        every = np.concatenate(ends)
+        even = every[np.linspace(0, len(every) - 1, min(len(every), _MOST_STARTS)).astype(int)]
+        without = [own[0] for own in ends if not np.isin(own, even).any()]
+        chosen = np.concatenate([even, np.array(without, dtype=even.dtype)])
         whence = np.searchsorted(self.clips_at, chosen, side="right") - 1
         rows = chosen[:, None] + np.arange(1 - frames, 1)
-        return (
+        return Starts(
             self.rows[rows] * self.spread + self.mean,
             tuple(self.labels[n] for n in whence),
             tuple(int(row - self.clips_at[n]) for row, n in zip(chosen, whence)),
             tuple(int(kind) for kind in self.row_types[chosen]),
+            len(even),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """Poses from which walks can begin."""
+
+    poses: Array
+    """`(starts, frames, width)`."""
+    labels: tuple[str, ...]
+    """The clip of each."""
+    frames: tuple[int, ...]
+    """The frame of each in its clip."""
+    types: tuple[int, ...]
+    """The motion type of each."""
+    even: int
+    """So many come first that are evenly spread over all clips."""
 
 
 def prepare(
@@ -95,7 +122,7 @@ def prepare(
                 f"{difference(clip.skeleton, skeleton)}"
             )
     least = frames + ROLLOUT + 1
-    good, left_out = [], []
+    good, left_out, remarks = [], [], []
     for clip in clips:
         fitted = fit(clip, skeleton).resampled(RATE)
         reason = _trouble(clip)
@@ -103,8 +130,14 @@ def prepare(
             reason = f"It is shorter than {least} frames at {RATE:.0f} frames per second."
         if reason:
             left_out.append(f"{clip.label!r} was left out: {reason}")
-        else:
-            good.append(grounded(fitted))
+            continue
+        fitted = grounded(fitted)
+        good.append(unrolled(fitted, frames + ROLLOUT))
+        if stays(fitted):
+            remarks.append(
+                f"{clip.label!r} stays in place while its feet walk, so the character learns to "
+                "walk on the spot; let its root travel instead."
+            )
     if not good:
         raise UserError(f"No clip can be learned from. {left_out[0]}")
     poses = Poses(skeleton)
@@ -131,6 +164,7 @@ def prepare(
         clips_at=tuple(int(n) for n in ends[: len(good)]),
         own=int(ends[len(good)]),
         left_out=tuple(left_out),
+        remarks=tuple(remarks),
         types=names,
         row_types=np.repeat(kinds * (len(both) // len(own)), lengths),
     )
@@ -166,6 +200,46 @@ def grounded(clip: Clip) -> Clip:
     clearance, speed = contacts.clearances(points, path), contacts.speeds(path, clip.fps)
     ground = contacts.ground_under(clearance, speed, contacts.size(clip.skeleton))
     return replace(clip, root_positions=clip.root_positions - [0.0, 0.0, ground])
+
+
+def unrolled(clip: Clip, frames: int) -> Clip:
+    """A loop with the first frames of its next round, where that takes the character; other clips
+    as they are. Else a model would never see how the last frame of a loop goes on."""
+    if not clip.loop or clip.frames < 2:
+        return clip
+    first, last = clip.root_positions[[0, -1]] * [1.0, 1.0, 0.0]
+    rest = clip.skeleton.local_rests[0]
+    hips = multiply(rest, clip.rotations[:, 0])
+    turn = about_z(twist_about_z(multiply(hips[-1:], conjugate(hips[:1]))))[0]
+    roots, turns = [clip.root_positions], [clip.rotations]
+    for _ in range(-(-frames // (clip.frames - 1))):
+        # The last frame of a loop is the first one of the next round.
+        own = slice(1 if len(roots) == 1 else 0, None)
+        roots.append(rotate(turn, roots[-1][own] - first) + last)
+        turns.append(turns[-1][own].copy())
+        hips = multiply(turn, multiply(rest, turns[-1][:, 0]))
+        turns[-1][:, 0] = multiply(conjugate(rest), hips)
+    whole = replace(
+        clip,
+        root_positions=np.concatenate(roots),
+        rotations=continuous(np.concatenate(turns)),
+        loop=False,
+    )
+    return whole.cut(0, clip.frames + frames)
+
+
+def stays(clip: Clip) -> bool:
+    """Whether a character walks on the spot: its feet slide, and its hips go nowhere."""
+    if not clip.skeleton.feet:
+        return False
+    points = contacts.soles(clip.skeleton)
+    path = contacts.trace(points, *kinematics.pose(clip))
+    lowest = contacts.clearances(points, path).argmin(axis=1)[:, None]
+    speeds = contacts.speeds(path[..., :2], clip.fps)
+    slip = float(np.take_along_axis(speeds, lowest, axis=1).mean())
+    gone = contacts.speeds(clip.root_positions[:, None, :2], clip.fps)
+    brisk = _SLIDING * np.sqrt(contacts.GRAVITY * contacts.size(clip.skeleton))
+    return bool(slip > brisk and gone.mean() < 0.5 * slip)
 
 
 def _require_motion(parts: Sequence[Array], poses: Poses) -> None:

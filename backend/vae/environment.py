@@ -43,8 +43,9 @@ class Environment:
         self._spread = torch.from_numpy(model.spread.astype(np.float32))
         self._moving = model.poses.groups[2]
         self._soles, self._standing = _soles(model)
-        self._starts = model.conditions(model.starts, model.start_types)
-        roots = model.starts[:, -1, :2]
+        starts = model.even_starts
+        self._starts = model.conditions(starts, model.start_types[: len(starts)])
+        roots = starts[:, -1, :2]
         self._start_speeds = torch.from_numpy(np.linalg.norm(roots, axis=1).astype(np.float32))
         self.condition = torch.zeros(count, self._starts.shape[1])
         """`(characters, condition)` by z-score."""

@@ -20,11 +20,11 @@ from ..motion.skeleton import Skeleton
 from ..runtime import limber_file
 from ..runtime.limber_file import AnyArray
 from .data import grounded
+from .marks import WEIGHTS
 from .network import Network, Shape
 from .pose import RATE, Poses
 
 KIND = "vae"
-_WEIGHTS = "network."
 _LARGEST = 4096
 """Joints, units or latents that a file may declare: more is damage."""
 
@@ -51,6 +51,13 @@ class MotionVae:
     """Names of the motion types that it tells apart; none where there is one alone."""
     start_types: tuple[int, ...] = ()
     """The type of each start."""
+    even: int = 0
+    """So many starts come first that are evenly spread over all clips; all of them if 0."""
+
+    @property
+    def even_starts(self) -> Array:
+        """`(even, frames, width)` those that are as frequent as what they show is in the clips."""
+        return self.starts[: self.even or None]
 
     @property
     def skeleton(self) -> Skeleton:
@@ -123,6 +130,7 @@ class MotionVae:
             "figures": self.figures,
             "types": list(self.types),
             "start_types": list(self.start_types),
+            "even_starts": self.even,
         }
         arrays: dict[str, AnyArray] = {
             "mean": self.mean,
@@ -142,14 +150,14 @@ class MotionVae:
             raise UserError(f"The model in {path.name} is damaged; train it again.") from error
 
 
-def weights(network: nn.Module, prefix: str = _WEIGHTS) -> dict[str, AnyArray]:
+def weights(network: nn.Module, prefix: str = WEIGHTS) -> dict[str, AnyArray]:
     """Copies of all weights by name."""
     return {
         prefix + name: value.detach().numpy().copy() for name, value in network.named_parameters()
     }
 
 
-def set_weights(network: nn.Module, arrays: dict[str, AnyArray], prefix: str = _WEIGHTS) -> None:
+def set_weights(network: nn.Module, arrays: dict[str, AnyArray], prefix: str = WEIGHTS) -> None:
     """Puts weights back; a `KeyError` or `ValueError` where they do not fit."""
     with torch.no_grad():
         for name, value in network.named_parameters():
@@ -199,4 +207,5 @@ def _from(meta: dict[str, Any], arrays: dict[str, AnyArray]) -> MotionVae:
         meta["figures"],
         types,
         kinds,
+        int(meta.get("even_starts", 0)),
     )

@@ -1,8 +1,12 @@
-"""The job `train_policy`: learns to act for a task on a Motion VAE (Ling 2020, §5 and §6)."""
+"""The job `train_policy`: learns to act for a task on a Motion VAE (Ling 2020, §5 and §6).
+
+Policies can be learned in turn by one job, which goes on in the middle of any of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +55,9 @@ KEEP_EVERY = 160_000
 """Samples after which a policy is left for those who cannot wait."""
 RECENT = 20_000
 """Samples over which the reward is a running mean."""
+RESULT, TARGET = "result.limber", "target.limber"
+"""What a job leaves: the policy that was asked for, and the Target policy that it learned first."""
+_GAMMA, _MAZE_GAMMA = 0.98, 0.99
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,9 @@ class Settings:
     """Weight of z²: where z is large no clip ever was, and characters glide."""
     grip: float = 0.4
     """Weight of the speed at which feet slide, m/s: gliding takes least effort."""
-    samples: int = 1_000_000
+    target_samples: int = 0
+    """Frames from which to learn such a Target policy first, where `low` names none."""
+    samples: int = 600_000
     """Frames to learn from, over all characters."""
     descent: float = 0.8
     """Part of the samples that are learned from by the gradient of the rewards, before PPO."""
@@ -83,22 +92,27 @@ class Settings:
     """Samples that are learned from at once."""
     rate: float = 1e-3
     """Learning rate at the beginning; it falls to a tenth in a straight line."""
-    gamma: float = 0.98
-    """How much a frame later counts."""
+    gamma: float = 0.0
+    """How much a frame later counts; 0 for 0.99 in a maze, where one plans farther, else 0.98."""
     world: dict[str, Any] = field(default_factory=dict)
     """A path or walls to learn on besides those that it has."""
+
+    @property
+    def discount(self) -> float:
+        """How much a frame later counts."""
+        return self.gamma or (_MAZE_GAMMA if self.task == "maze" else _GAMMA)
 
     def check(self) -> None:
         """Raises a `UserError` for what makes no sense."""
         if self.task not in TASKS:
             raise UserError(f"There is no task {self.task!r}; choose one of {', '.join(TASKS)}.")
-        if self.task == "maze" and not self.low:
+        if self.task == "maze" and not (self.low or self.target_samples):
             raise UserError("A Maze policy directs a Target policy; learn that one first.")
         for name in ("samples", "characters", "frames", "epochs", "batch"):
             if getattr(self, name) < 1:
                 raise UserError(f"The number of {name} must be at least 1.")
         if not (
-            0.0 < self.gamma < 1.0
+            0.0 <= self.gamma < 1.0
             and self.rate > 0.0
             and min(self.energy, self.calm, self.grip) >= 0.0
         ):
@@ -163,11 +177,11 @@ class Learner:
             group["lr"] = self.rate
         if self.by_slopes:
             reward, samples = descend(
-                self.environment, self.actor, self.adam, settings.gamma, self.rng
+                self.environment, self.actor, self.adam, settings.discount, self.rng
             )
         else:
             batch = ppo.collect(
-                self.environment, self.actor, settings.frames, settings.gamma, self.rng
+                self.environment, self.actor, settings.frames, settings.discount, self.rng
             )
             ppo.improve(self.actor, self.adam, batch, self.rng, settings.epochs, settings.batch)
             reward, samples = batch.reward, len(batch.actions)
@@ -200,11 +214,23 @@ class Learner:
         for name, value in self.actor.named_parameters():
             for part, sums in self.adam.state.get(value, {}).items():
                 arrays[f"adam.{part}.{name}"] = sums.numpy().copy()
-        meta = {"samples": self.samples, "reward": self.reward, "by_slopes": self.by_slopes}
+        meta = {
+            "samples": self.samples,
+            "reward": self.reward,
+            "by_slopes": self.by_slopes,
+            "model": fingerprint(self.model),
+        }
         return meta, arrays
 
     def restore(self, content: Content) -> None:
         """Puts back what `state` gave."""
+        mark = fingerprint(self.model)
+        # Checkpoints from before it was kept have none.
+        if content.meta.get("model", mark) != mark:
+            raise UserError(
+                "The Motion VAE that this policy began to learn on has changed since; learn the "
+                "policy anew."
+            )
         set_weights(self.actor, content.arrays, "actor.")
         self.environment.restore(content.arrays)
         for name, value in self.actor.named_parameters():
@@ -236,42 +262,133 @@ def make_task(model: MotionVae, settings: Settings, rng: np.random.Generator) ->
     return Maze(count, world.walls if len(world.walls) else walls.maze())
 
 
+@dataclass(frozen=True)
+class Turn:
+    """One of the policies that a job learns one after another."""
+
+    settings: Settings
+    file: str
+    """Its file in the job's folder."""
+
+
 def train_policy(job: Job) -> None:
-    """Writes `result.limber` and `report.json`, from time to time and at the end."""
+    """Writes `result.limber` and `report.json`, from time to time and at the end; a Target policy
+    that is learned first is left beside them."""
+    settings = settings_of(job.spec.settings)
+    turns = [Turn(settings, RESULT)]
+    if settings.task != "target" and settings.target_samples and not settings.low:
+        first = replace(settings, task="target", samples=settings.target_samples, world={})
+        last = replace(settings, low=str(job.folder / TARGET))
+        turns = [Turn(first, TARGET), Turn(last, RESULT)]
+
+    def report(figures: Sequence[dict[str, Any]]) -> None:
+        write_json(job.folder / "report.json", figures[-1])
+
+    learn_in_turn(job, turns, report)
+
+
+def settings_of(values: dict[str, Any]) -> Settings:
+    """Checked settings; a `UserError` for what they do not have."""
     try:
-        settings = Settings(**job.spec.settings)
+        settings = Settings(**values)
     except TypeError as error:
         raise UserError(f"The settings of this job do not fit: {error}.") from error
     settings.check()
-    learner = Learner(MotionVae.load(Path(settings.model)), settings, job.rng)
+    return settings
+
+
+def turns_after(model: Path, tasks: dict[str, dict[str, Any]]) -> list[Turn]:
+    """How a job that has learned a model goes on to policies: Target first, for the others."""
+    folder = model.parent
+    found = []
+    for task in sorted({*tasks, "target"} if tasks else (), key=_place):
+        low = "" if task == "target" else str(folder / TARGET)
+        values = {"model": str(model), "task": task, "low": low, **tasks.get(task, {})}
+        found.append(Turn(settings_of(values), f"{task}.limber"))
+    return found
+
+
+def _place(task: str) -> int:
+    return TASKS.index(task) if task in TASKS else len(TASKS)
+
+
+def learn_in_turn(
+    job: Job,
+    turns: Sequence[Turn],
+    report: Callable[[Sequence[dict[str, Any]]], None],
+    begin: float = 0.0,
+) -> None:
+    """Learns all of them, from the fraction `begin` of the job on; `report` is given the figures
+    of those that are there whenever a policy is left."""
+    fresh = job.rng.bit_generator.state
     content = job.restored()
-    if content is not None:
-        learner.restore(content)
+    kept = {} if content is None else content.meta
+    at = int(kept.get("turn", 0))
+    whole = sum(turn.settings.samples for turn in turns)
+    figures = [Policy.load(job.folder / turn.file).figures for turn in turns[:at]]
+    for number, turn in enumerate(turns[at:], at):
+        if number > at:
+            job.checkpoint({"turn": number})
+        goes_on = number == at and "samples" in kept
+        if goes_on:
+            # What a learner makes at random, such as paths, must be what it was.
+            job.rng.bit_generator.state = kept.get("began", fresh)
+        began = job.rng.bit_generator.state
+        learner = Learner(MotionVae.load(Path(turn.settings.model)), turn.settings, job.rng)
+        if content is not None and goes_on:
+            job.restored()
+            learner.restore(content)
+        done = sum(each.settings.samples for each in turns[:number])
+        part = (1.0 - begin) / whole
+        span = begin + part * done, part * turn.settings.samples
+        marks = {"turn": number, "began": began}
+        _finish(job, _Course(learner, turn.file, marks, span, report, figures))
+        figures.append(learner.figures())
+    job.progress(1.0, "Learned", f"reward {figures[-1]['reward']:.2f}")
+
+
+@dataclass(frozen=True)
+class _Course:
+    """A policy that is being learned as a part of a job."""
+
+    learner: Learner
+    file: str
+    marks: dict[str, Any]
+    """What its checkpoints say besides: its number, and the source of chance when it began."""
+    span: tuple[float, float]
+    """Where in the job it begins, and how much of the job it is."""
+    report: Callable[[Sequence[dict[str, Any]]], None]
+    before: Sequence[dict[str, Any]]
+    """Figures of the policies that came before it."""
+
+    def keep(self, folder: Path) -> None:
+        """Leaves the policy so far and the report."""
+        self.learner.policy().save(folder / self.file)
+        self.report([*self.before, self.learner.figures()])
+
+
+def _finish(job: Job, course: _Course) -> None:
     try:
-        _learn(job, learner)
+        _learn(job, course)
     except (Cancelled, KeyboardInterrupt):
-        if learner.samples:
-            _keep(job, learner)
+        if course.learner.samples:
+            course.keep(job.folder)
         raise
-    _keep(job, learner)
-    job.progress(1.0, "Learned", _figure(learner))
+    course.keep(job.folder)
 
 
-def _learn(job: Job, learner: Learner) -> None:
-    kept = learner.samples
+def _learn(job: Job, course: _Course) -> None:
+    learner, (begin, part) = course.learner, course.span
+    kept, stage = learner.samples, f"Learning {learner.settings.task.capitalize()} by doing"
     while learner.samples < learner.settings.samples:
-        job.progress(0.99 * learner.fraction, "Learning by doing", _figure(learner))
+        job.progress(0.99 * (begin + part * learner.fraction), stage, _figure(learner))
         learner.advance()
         if learner.samples - kept >= KEEP_EVERY:
             kept = learner.samples
-            _keep(job, learner)
+            course.keep(job.folder)
         if job.checkpoint_due():
-            job.checkpoint(*learner.state())
-
-
-def _keep(job: Job, learner: Learner) -> None:
-    learner.policy().save(job.folder / "result.limber")
-    write_json(job.folder / "report.json", learner.figures())
+            meta, arrays = learner.state()
+            job.checkpoint({**course.marks, **meta}, arrays)
 
 
 def begin_as(actor: Actor, target: Actor, condition: int, goals: Weights) -> None:

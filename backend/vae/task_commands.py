@@ -12,14 +12,14 @@ from ..errors import UserError
 from ..runtime.commands import Report, Show, finish, given, run_job
 
 _LEARNING = (
-    ("samples", int, "frames to learn from, over all characters; 1,000,000"),
+    ("samples", int, "frames to learn from, over all characters; 600,000"),
     ("energy", float, "more for calmer motion; 0.02"),
     ("calm", float, "more for motion nearer to the clips; 0.15"),
-    ("grip", float, "more for feet that slide less; 1"),
+    ("grip", float, "more for feet that slide less; 0.4"),
     ("descent", float, "part that is learned by gradients, the rest by PPO; 0.8"),
     ("characters", int, "characters that act side by side; 64"),
     ("rate", float, "learning rate at the beginning; 0.001"),
-    ("gamma", float, "how much a frame later counts; 0.98"),
+    ("gamma", float, "how much a frame later counts; 0.98, in a maze 0.99"),
 )
 _GOING = (
     ("frames", int, "at 30 frames per second; 300"),
@@ -36,7 +36,10 @@ def add_commands(commands: Any, show: Show, report: Report) -> None:
     command.add_argument("task", choices=("target", "joystick", "path", "maze"))
     command.add_argument("--out", type=Path, required=True, metavar="POLICY.limber")
     command.add_argument(
-        "--low", type=Path, metavar="POLICY.limber", help="Target policy to build on"
+        "--low",
+        type=Path,
+        metavar="POLICY.limber",
+        help="Target policy to build on; one is learned first if it is left out",
     )
     command.add_argument("--world", type=Path, metavar="WORLD.json", help="a path or walls")
     for name, kind, text in _LEARNING:
@@ -62,11 +65,15 @@ def add_commands(commands: Any, show: Show, report: Report) -> None:
 
 
 def _policy(options: argparse.Namespace, show: Show, report: Report) -> int:
+    from .policy_training import Settings
+
     settings = given(options, (name for name, *_ in _LEARNING))
     settings |= {"model": str(options.model.absolute()), "task": options.task}
     settings["world"] = _world(options.world)
     if options.low is not None:
         settings["low"] = str(options.low.absolute())
+    elif options.task != "target":
+        settings["target_samples"] = Settings.samples
     found = run_job(
         "train_policy", settings, options.out, report, seed=options.seed, stopped_is_fine=True
     )
@@ -93,7 +100,7 @@ def _go(options: argparse.Namespace, show: Show, report: Report) -> int:
     if options.place is not None:
         settings["place"] = options.place
     found = run_job("vae_walk", settings, options.out, report, seed=options.seed)
-    said = [found["sentence"]] if found["sentence"] else []
+    said = list(filter(None, [found["outcome"], found["sentence"]]))
     show(found, options.json, [f"{options.out}: {found['frames']} frames", *said])
     return 0
 

@@ -2,7 +2,7 @@
 
 Every number follows from the clips, the settings and the job's generator of chance, so a job that
 was killed goes on from its checkpoint to the same model. Stopped early, it keeps what it has
-learned in `result.limber`.
+learned in `result.limber`. When the model is complete, the job can go on to policies of it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .bones import Bones
 from .data import ROLLOUT, Data
 from .model import MotionVae, set_weights, weights
 from .network import Network, Shape, losses
+from .policy_training import RESULT, Turn, learn_in_turn, turns_after
 from .walk import FARTHEST, random_walk
 
 MODES = (1 / 9, 2 / 9)
@@ -55,9 +56,10 @@ _RUNNING = ("reconstruction", "divergence", "error_cm")
 
 @dataclass(frozen=True)
 class Settings:
-    """What `train_vae` can be told; the defaults are the paper's."""
+    """What `train_vae` can be told; the defaults are the paper's but for fewer epochs at a higher
+    rate, with which all was measured."""
 
-    epochs: int = 180
+    epochs: int = 45
     """How long to learn: in an epoch as many frames are predicted as there are in the clips."""
     frames: int = 1
     """Poses before, on which the next is conditioned: 1, or 2 for smoother and less varied
@@ -72,7 +74,7 @@ class Settings:
     """Units of each inner layer."""
     batch: int = 64
     """Rollouts that are learned from at once."""
-    rate: float = 1e-4
+    rate: float = 5e-4
     """Learning rate at the beginning; it falls to zero in a straight line."""
     mirror: bool = True
     """Whether to learn from all clips seen in a mirror as well."""
@@ -83,6 +85,11 @@ class Settings:
     """Characters that walk at random beside each batch and are held to their bone lengths."""
     bones: float = 10.0
     """Weight of bone lengths, for predictions and for the characters that walk at random."""
+    left_out: list[str] = field(default_factory=list)
+    """Sentences about clips that could not even be read, for the report."""
+    then: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Tasks to learn policies for right afterwards, each with settings of `train_policy`; others
+    than Target begin as a Target policy, which is learned as well."""
 
     def check(self) -> None:
         """Raises a `UserError` for what makes no sense."""
@@ -128,6 +135,11 @@ class Learner:
         self._walked = self._fresh(settings.free)
         """Conditions `(free, condition)` of the characters that walk at random."""
         self._metres = torch.from_numpy(data.spread[data.poses.groups[1]].astype(np.float32))
+
+    @property
+    def left_out(self) -> list[str]:
+        """Sentences about the clips that nothing was learned from."""
+        return [*self.settings.left_out, *self.data.left_out]
 
     @property
     def steps_per_epoch(self) -> int:
@@ -254,7 +266,7 @@ class Learner:
 
     def model(self) -> MotionVae:
         """What has been learned so far."""
-        starts, labels, frames, kinds = self.data.starts(self.settings.frames)
+        starts = self.data.starts(self.settings.frames)
         network = Network(self.network.shape)
         set_weights(network, weights(self.network))
         figures = self.figures()
@@ -263,12 +275,13 @@ class Learner:
             network,
             self.data.mean,
             self.data.spread,
-            starts,
-            labels,
-            frames,
+            starts.poses,
+            starts.labels,
+            starts.frames,
             figures,
             self.data.types,
-            kinds,
+            starts.types,
+            starts.even,
         )
 
     def figures(self) -> dict[str, Any]:
@@ -282,7 +295,9 @@ class Learner:
             **{name: round(value, 6) for name, value in self.running.items()},
             "beta": self.beta,
             "collapsed_in_epochs": list(self.lowered),
-            "left_out": list(self.data.left_out),
+            "predictions": self.steps * ROLLOUT * self.settings.batch,
+            "left_out": self.left_out,
+            "remarks": list(self.data.remarks),
             "expect": expectation(self.data.seconds),
         }
 
@@ -328,34 +343,64 @@ def train(clips: Sequence[Clip], settings: Settings | None = None, seed: int = 0
 
 
 def train_vae(job: Job) -> None:
-    """Writes `result.limber`, `report.json` and, while it learns, `preview.limber`."""
+    """Writes `result.limber`, `report.json` and, while it learns, `preview.limber`; then a file for
+    each of the tasks that come after."""
     try:
         settings = Settings(**job.spec.settings)
     except TypeError as error:
         raise UserError(f"The settings of this job do not fit: {error}.") from error
     settings.check()
+    path = job.folder / RESULT
+    turns = turns_after(path, settings.then)
+    kept = job.restored()
+    if kept is None or "turn" not in kept.meta:
+        _train(job, settings, turns)
+    if turns:
+        _go_on(job, MotionVae.load(path).figures, turns)
+
+
+def _train(job: Job, settings: Settings, turns: Sequence[Turn]) -> None:
+    """Learns the model; at its end a job goes on to policies from there, if there are any."""
     job.progress(0.0, "Reading clips")
     data = training_data.prepare(job.clips(), settings.frames, settings.mirror, settings.types)
-    for sentence in data.left_out:
-        job.log(sentence)
     learner = Learner(data, settings, job.rng)
+    for sentence in [*learner.left_out, *data.remarks]:
+        job.log(sentence)
     content = job.restored()
     if content is not None:
         learner.restore(content)
     try:
-        _learn(job, learner)
+        _learn(job, learner, _share(learner.figures(), turns))
     except (Cancelled, KeyboardInterrupt):
         if learner.step:
             _keep(job, learner)
         raise
     _keep(job, learner)
-    job.progress(1.0, "Trained", _figure(learner))
+    if turns:
+        job.checkpoint({"turn": 0})
+    else:
+        job.progress(1.0, "Trained", _figure(learner))
 
 
-def _learn(job: Job, learner: Learner) -> None:
+def _go_on(job: Job, figures: dict[str, Any], turns: Sequence[Turn]) -> None:
+    def report(policies: Sequence[dict[str, Any]]) -> None:
+        write_json(job.folder / "report.json", {**figures, "policies": list(policies)})
+
+    learn_in_turn(job, turns, report, _share(figures, turns))
+
+
+def _share(figures: dict[str, Any], turns: Sequence[Turn]) -> float:
+    """How much of a job the model is: a predicted frame takes about as long as one acted."""
+    acted = sum(turn.settings.samples for turn in turns)
+    predicted = max(int(figures["predictions"]), 1)
+    return predicted / (predicted + acted)
+
+
+def _learn(job: Job, learner: Learner, share: float) -> None:
     every = max(1, learner.settings.epochs // PREVIEWS) * learner.steps_per_epoch
     while learner.step < learner.steps:
-        job.progress(0.99 * learner.step / learner.steps, learner.mode, _figure(learner))
+        fraction = 0.99 * share * learner.step / learner.steps
+        job.progress(fraction, learner.mode, _figure(learner))
         collapses = len(learner.lowered)
         learner.advance()
         if len(learner.lowered) > collapses:

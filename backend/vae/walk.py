@@ -49,8 +49,7 @@ class Walkers:
         now = self._types.clone()
         wanted = torch.zeros_like(now)
         wanted[:, row] = 1.0
-        if not torch.equal(now, wanted):
-            self._switch = (now, wanted, 0)
+        self._switch = None if torch.equal(now, wanted) else (now, wanted, 0)
 
     @property
     def _types(self) -> Tensor:
@@ -116,45 +115,6 @@ def random_walk(
     for frame in range(1, frames):
         out[:, frame] = walkers.step(rng.standard_normal((len(starts), model.shape.latents)))
     return out
-
-
-def controlled_walk(
-    model: MotionVae,
-    start: Array,
-    frames: int,
-    goal: Goal,
-    rng: np.random.Generator,
-    *,
-    rollouts: int = ROLLOUTS,
-    horizon: int = HORIZON,
-    place: tuple[float, float] = (0.0, 0.0),
-    heading: float = 0.0,
-    kind: int = 0,
-) -> Array:
-    """Poses `(frames, width)` of one character that seeks its goal.
-
-    For each frame `rollouts` random walks of `horizon` frames are tried, and the first step of the
-    one that ends best is taken (§4.2).
-    """
-    _check(frames)
-    if rollouts < 1 or horizon < 1:
-        raise UserError("Sampling needs at least one try of one frame.")
-    walker = Walkers(model, start[None], [kind])
-    walker.places[:], walker.headings[:] = place, heading
-    out = np.empty((frames, model.poses.width))
-    out[0] = start[-1]
-    for frame in range(1, frames):
-        out[frame] = walker.step(walker.sampled(0, goal, rng, rollouts, horizon)[None])[0]
-    return out
-
-
-def towards(target: tuple[float, float]) -> Goal:
-    """To be near a place on the ground."""
-
-    def near(places: Array, headings: Array) -> Array:
-        return -np.linalg.norm(places - np.asarray(target), axis=-1)
-
-    return near
 
 
 @torch.inference_mode()

@@ -17,10 +17,9 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def test_local_and_world_are_inverse(rng: np.random.Generator) -> None:
-    roots = Roots(torch.randn(5, 2), torch.randn(5), torch.zeros(5))
-    points = torch.randn(5, 2)
-    torch.testing.assert_close(roots.world(roots.local(points)), points)
+def test_points_are_seen_from_where_one_stands_and_faces() -> None:
+    roots = Roots(torch.tensor([[3.0, 1.0]]), torch.tensor([np.pi]), torch.zeros(1))
+    torch.testing.assert_close(roots.local(torch.tensor([[1.0, 0.0]])), torch.tensor([[2.0, 1.0]]))
     # Who faces Y sees what is at +Y ahead.
     roots = Roots(torch.zeros(1, 2), torch.tensor([np.pi / 2]), torch.zeros(1))
     torch.testing.assert_close(roots.local(torch.tensor([[0.0, 2.0]])), torch.tensor([[2.0, 0.0]]))

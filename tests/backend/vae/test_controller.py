@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from backend.errors import UserError
+from backend.motion.clip import Clip
 from backend.runtime import clip_files, job_folder, jobs
 from backend.runtime.messages import Message
 from backend.runtime.session import HANDLERS, Request, Session
@@ -73,6 +74,77 @@ def test_a_wall_that_is_hit_is_said(tiny: MotionVae) -> None:
     for _ in range(90):
         made.step()
     assert made.sentence == "The character hit a wall."
+
+
+def test_how_well_it_went_is_said(tiny: MotionVae) -> None:
+    made = controller(puppet_of(tiny), "target", {"target": [2.0, 0.0]})
+    assert made.outcome == ""
+    made.step()
+    assert made.outcome == "The target was not reached."
+    while not made._arrived:
+        made.step()
+    assert made.outcome == f"The target was reached after {made.frame / 30:.1f} s."
+    for x in (-1.0, 2.0):
+        for _ in range(90):
+            made.step({"target": [x, 0.0]})
+    assert "was reached 3 times, first after" in made.outcome
+    line = {"points": [[0.0, 0.0], [9.0, 0.0]], "speed": 1.0}
+    made = controller(puppet_of(tiny), "path", {"path": line})
+    off = []
+    for frame in range(1, 40):
+        made.step()
+        off.append(np.linalg.norm(made.places[0] - [frame / 30, 0.0]))
+    assert made.outcome == f"{100 * np.mean(off):.0f} cm from the path on average."
+
+
+def test_a_walk_stays_on_its_floor(files: dict[str, str], tmp_path: Path) -> None:
+    heights = []
+    for floor in (0.0, 3.0):
+        settings = {**files, "policy": "", "frames": 12, "floor": floor}
+        folder = tmp_path / f"job {floor}"
+        job_folder.create_at(folder, job_folder.Spec("vae_walk", settings), [])
+        assert jobs.run(folder).state == "done"
+        clip = clip_files.load_clips(folder / "result.limber")[0]
+        heights.append(clip.root_positions[:, 2])
+        # Feet that were played there are planted there.
+        feet = tmp_path / f"feet {floor}"
+        spec = job_folder.Spec("clean_feet", {"floor": floor})
+        job_folder.create_at(feet, spec, [clip])
+        assert jobs.run(feet).state == "done"
+        heights.append(clip_files.load_clips(feet / "result.limber")[0].root_positions[:, 2])
+        frame = ask(Session(), "vae.open", {"name": "A", **files, "policy": "", "floor": floor})
+        assert frame.arrays["root_position"][2] == pytest.approx(heights[-1][0], abs=1e-3)
+    np.testing.assert_allclose(heights[2] - heights[0], 3.0, atol=1e-6)
+    np.testing.assert_allclose(heights[3] - heights[1], 3.0, atol=1e-6)
+
+
+def test_more_frames_than_fit_in_memory_are_refused(files: dict[str, str], tmp_path: Path) -> None:
+    long = {"points": [[0.0, 0.0], [9000.0, 0.0]], "speed": 1.0}
+    for number, settings in enumerate(
+        ({"frames": 50_000, "count": 5}, {"frames": 0, "world": {"path": long}})
+    ):
+        spec = job_folder.Spec("vae_walk", {**files, "policy": "", **settings})
+        status = jobs.run(job_folder.create_at(tmp_path / str(number), spec, []))
+        assert "more than fits in memory; choose fewer" in status.sentence
+    slow = World.from_json({"path": {**long, "speed": 1e-4}})
+    with pytest.raises(UserError, match="raise the speed"):
+        slow.path.frames((1.0, 1.0))  # type: ignore[union-attr]
+
+
+def test_a_walk_begins_in_the_very_frame_of_a_clip(
+    files: dict[str, str], tiny: MotionVae, run: Clip, tmp_path: Path
+) -> None:
+    settings = {**files, "policy": "", "frames": 3, "clean": False}
+    settings["start"] = {"label": run.label, "frame": 7}
+    folder = job_folder.create_at(tmp_path / "job", job_folder.Spec("vae_walk", settings), [run])
+    assert jobs.run(folder).state == "done"
+    wanted = tiny.poses.clip(tiny.start_at(run, 7)).rotations[0]
+    made = clip_files.load_clips(folder / "result.limber")[0].rotations[0]
+    np.testing.assert_allclose(np.abs((made * wanted).sum(axis=-1)), 1.0, atol=1e-6)
+    values = {"name": "A", **settings, "start_fps": run.fps}
+    arrays = {"start_position": run.root_positions, "start_rotations": run.rotations}
+    live_frame = ask(Session(), "vae.open", values, arrays).arrays["rotations"]
+    np.testing.assert_allclose(np.abs((live_frame * wanted).sum(axis=-1)), 1.0, atol=1e-6)
 
 
 def test_noise_makes_variations(tiny: MotionVae) -> None:
@@ -149,10 +221,10 @@ def test_walks_become_clips(files: dict[str, str], tmp_path: Path) -> None:
     assert json.loads((folder / "report.json").read_text())["count"] == 2
 
 
-def ask(session: Session, name: str, values: dict) -> Message:
+def ask(session: Session, name: str, values: dict, arrays: dict | None = None) -> Message:
     module, _, function = HANDLERS[name].partition(":")
     assert module == ".vae.session"
-    return getattr(live, function)(session, Request(1, name, "", values, {}, {}))  # type: ignore
+    return getattr(live, function)(session, Request(1, name, "", values, arrays or {}, {}))  # type: ignore
 
 
 def test_live_frames_are_those_of_the_job(files: dict[str, str], tmp_path: Path) -> None:
@@ -180,7 +252,7 @@ def test_a_command_moves_the_target(files: dict[str, str]) -> None:
     with pytest.raises(UserError, match="choose an Empty"):
         ask(session, "vae.step", {"name": "A"})
     ask(session, "vae.step", {"name": "A", "command": {"target": [1.0, 0.0]}})
-    kept = session.kept["vae:A"].task.state["targets"]
+    kept = session.kept["vae:A"].controller.task.state["targets"]
     torch.testing.assert_close(kept, torch.tensor([[1.0, 0.0]]))
 
 

@@ -191,6 +191,44 @@ def test_a_maze_policy_directs_a_target_policy(model_file: Path, tmp_path: Path)
     assert policy.low is not None and policy.actor.actions == 2
 
 
+def test_a_job_learns_the_target_policy_that_another_begins_as(
+    model_file: Path, tmp_path: Path
+) -> None:
+    settings = {"model": str(model_file), "task": "maze", "samples": 128, "target_samples": 128}
+    spec = job_folder.Spec("train_policy", settings | SMALL)
+    folder = job_folder.create_at(tmp_path / "job", spec, [])
+    assert jobs.run(folder).state == "done"
+    target, maze = (Policy.load(folder / name) for name in ("target.limber", "result.limber"))
+    assert (target.task, maze.task) == ("target", "maze")
+    assert maze.low is not None
+    for mine, theirs in zip(maze.low.parameters(), target.actor.parameters()):
+        torch.testing.assert_close(mine, theirs, rtol=0.0, atol=0.0)
+
+
+def test_a_policy_does_not_go_on_with_another_model(
+    tiny: MotionVae, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.limber"
+    tiny.save(path)
+    spec = job_folder.Spec("train_policy", {"model": str(path), "samples": 10**6, **SMALL})
+    folder = job_folder.create_at(tmp_path / "job", spec, [])
+    monkeypatch.setattr(jobs.Job, "checkpoint_due", lambda job: True)
+    advance = Learner.advance
+
+    def stopped(learner: Learner) -> None:
+        if learner.samples:
+            job_folder.ask_to_cancel(folder)
+        advance(learner)
+
+    monkeypatch.setattr(jobs, "_REPORT_EVERY", 0.0)
+    monkeypatch.setattr(Learner, "advance", stopped)
+    assert jobs.run(folder).state == "cancelled"
+    replace(tiny, network=type(tiny.network)(tiny.shape)).save(path)
+    job_folder.prepare_start(folder)
+    status = jobs.run(folder)
+    assert status.state == "failed" and "has changed since" in status.sentence
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

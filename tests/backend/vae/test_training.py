@@ -11,11 +11,14 @@ import pytest
 
 from backend.errors import UserError
 from backend.motion.clip import Clip
-from backend.motion.rotations import about_z, multiply
+from backend.motion.rotations import about_z, conjugate, multiply
 from backend.runtime import clip_files, job_folder, jobs, limber_file
+from backend.vae import data as training_data
 from backend.vae import training
 from backend.vae.data import ROLLOUT, prepare
 from backend.vae.model import MotionVae
+from backend.vae.policy import Policy
+from backend.vae.policy_training import Learner as PolicyLearner
 from backend.vae.training import Learner, Settings, expectation, train
 from backend.vae.walk import random_walk
 
@@ -183,6 +186,87 @@ def test_a_killed_job_resumes_to_the_same_bytes(
     assert jobs.run(broken).state == "done"
     for name in ("result.limber", "preview.limber", "report.json"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes()
+
+
+@pytest.mark.parametrize("dies_at", ["model", "target", "joystick"])
+def test_a_job_goes_on_to_policies_and_resumes_in_any_of_them(
+    dies_at: str, walk: Clip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = {"characters": 4, "frames": 8, "batch": 32, "samples": 300}
+    settings = {**SIZES, "epochs": 1, "then": {"joystick": few, "target": few}}
+    spec = job_folder.Spec("train_vae", settings, created=1.0)
+    whole = job_folder.create_at(tmp_path / "whole", spec, [walk])
+    assert jobs.run(whole).state == "done"
+    report = json.loads((whole / "report.json").read_text())
+    assert [policy["task"] for policy in report["policies"]] == ["target", "joystick"]
+    assert Policy.load(whole / "joystick.limber").task == "joystick"
+    Policy.load(whole / "target.limber").check(MotionVae.load(whole / "result.limber"))
+
+    monkeypatch.setattr(jobs.Job, "checkpoint_due", lambda job: True)
+    broken = job_folder.create_at(tmp_path / "broken", spec, [walk])
+    kind = Learner if dies_at == "model" else PolicyLearner
+    real, rounds = kind.advance, []
+
+    def dying(learner: Learner | PolicyLearner) -> None:
+        if dies_at in ("model", getattr(learner.settings, "task", "")):
+            rounds.append(1)
+            if len(rounds) == 3:
+                raise Killed
+        real(learner)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kind, "advance", dying)
+    with pytest.raises(Killed):
+        jobs.run(broken)
+    monkeypatch.setattr(kind, "advance", real)
+    job_folder.set_state(broken, "running")
+    assert jobs.run(broken).state == "done"
+    for name in ("result.limber", "target.limber", "joystick.limber", "report.json"):
+        assert (broken / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+def test_what_comes_after_a_model_is_checked_before_it(walk: Clip, tmp_path: Path) -> None:
+    for number, (then, sentence) in enumerate(
+        (({"fly": {}}, "no task 'fly'"), ({"path": {"samples": 0}}, "at least 1"))
+    ):
+        spec = job_folder.Spec("train_vae", {**SIZES, "then": then})
+        folder = job_folder.create_at(tmp_path / str(number), spec, [walk])
+        assert sentence in jobs.run(folder).sentence
+        assert not (folder / "result.limber").exists()
+
+
+def test_a_loop_is_learned_across_its_seam(walk: Clip) -> None:
+    assert walk.loop
+    # A loop that turns as it goes, like one round of a walk in a circle.
+    turned, count = about_z(np.linspace(0.0, 0.4, walk.frames)), walk.frames - 1
+    rest = walk.skeleton.local_rests[0]
+    rotations = walk.rotations.copy()
+    hips = multiply(turned, multiply(rest, rotations[:, 0]))
+    rotations[:, 0] = multiply(conjugate(rest), hips)
+    circle = replace(walk, rotations=rotations)
+    data = prepare([circle], 1, False)
+    assert data.own == walk.frames + 1 + ROLLOUT
+    rows = data.rows * data.spread + data.mean
+    # The round after goes as the first does, from where and how the first has ended.
+    np.testing.assert_allclose(rows[count + 2 :], rows[2 : 2 + ROLLOUT], atol=1e-4)
+    plain = prepare([replace(circle, loop=False)], 1, False)
+    assert plain.own == walk.frames
+
+
+def test_a_walk_on_the_spot_is_remarked(walk: Clip, run: Clip) -> None:
+    still = replace(walk, root_positions=walk.root_positions * [0.0, 0.0, 1.0], label="Treadmill")
+    data = prepare([still, run, motion("jump")], 1, False)
+    (remark,) = data.remarks
+    assert "'Treadmill' stays in place" in remark and not data.left_out
+
+
+def test_every_clip_has_a_start(walk: Clip, run: Clip, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_data, "_MOST_STARTS", 1)
+    clips = [replace(walk, loop=False), replace(run, loop=False)]
+    starts = prepare(clips, 1, False).starts(1)
+    assert set(starts.labels) == {walk.label, run.label}
+    assert (len(starts.poses), starts.even) == (2, 1)
+    model = train(clips, TINY)
+    assert len(model.even_starts) == 1 and model.start(run.label) == 1
 
 
 def test_stopping_early_keeps_the_model_and_a_preview(

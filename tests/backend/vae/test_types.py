@@ -10,6 +10,7 @@ import pytest
 
 from backend.errors import UserError
 from backend.motion.clip import Clip
+from backend.runtime import job_folder, jobs
 from backend.vae import training
 from backend.vae.figures import Start, expert_weights, paint_value
 from backend.vae.model import MotionVae
@@ -73,6 +74,35 @@ def test_walks_begin_in_the_type_of_their_start_and_switch(
     np.testing.assert_allclose(controller.walkers.condition[0, -2:], [1.0, 0.0], atol=1e-6)
     with pytest.raises(UserError, match="no motion type 'kick'"):
         prepare(Settings(**settings, type="kick"), np.random.default_rng(0))
+
+
+def test_a_walk_switches_on_its_way_and_back(
+    typed: MotionVae, walk: Clip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed.save(tmp_path / "m.limber")
+    seen: list[list[float]] = []
+    step = Walkers.step
+
+    def noted(walkers: Walkers, z: np.ndarray) -> np.ndarray:
+        poses = step(walkers, z)
+        seen.append(walkers.condition[0, -2:].tolist())
+        return poses
+
+    monkeypatch.setattr(Walkers, "step", noted)
+    settings = {"model": str(tmp_path / "m.limber"), "start": {"label": walk.label}, "frames": 60}
+    settings |= {"switches": [[10, "fast"], [30, "calm"]], "clean": False}
+    folder = job_folder.create_at(tmp_path / "job", job_folder.Spec("vae_walk", settings))
+    assert jobs.run(folder).state == "done"
+    # The step to frame 10 is the tenth one.
+    np.testing.assert_allclose(seen[8], [1.0, 0.0])
+    np.testing.assert_allclose(seen[9], [0.9, 0.1], atol=1e-6)
+    np.testing.assert_allclose(seen[9 + SWITCH], [0.0, 1.0], atol=1e-6)
+    np.testing.assert_allclose(seen[29 + SWITCH], [1.0, 0.0], atol=1e-6)
+    with pytest.raises(UserError, match="no motion type 'kick'"):
+        prepare(
+            Settings(settings["model"], switches=[(5, "kick")]),  # type: ignore[arg-type]
+            np.random.default_rng(0),
+        )
 
 
 def test_policies_and_figures_know_types(typed: MotionVae) -> None:

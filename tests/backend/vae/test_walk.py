@@ -15,7 +15,7 @@ from backend.motion.clip import Clip
 from backend.runtime import clip_files
 from backend.runtime.cli import main
 from backend.vae.model import MotionVae
-from backend.vae.walk import Walkers, controlled_walk, random_walk, towards
+from backend.vae.walk import Walkers, random_walk
 
 from .people import SIZES
 from .puppets import puppet_of
@@ -61,18 +61,6 @@ def test_places_are_those_of_the_clip(tiny: MotionVae) -> None:
     np.testing.assert_allclose(clip.root_positions[-1, :2], walkers.places[0], atol=1e-9)
     hips = kinematics.pose(clip)[0][:, 0]
     np.testing.assert_allclose(hips[:, 2], np.array(rows)[:, 5], atol=1e-12)
-
-
-def test_control_goes_to_its_target(puppet: MotionVae) -> None:
-    target = (1.5, -2.0)
-    rng = np.random.default_rng(0)
-    start = puppet.starts[0]
-    poses = controlled_walk(puppet, start, 90, towards(target), rng, place=(-1.0, 0.5))
-    where, _ = puppet.poses.path(poses, (-1.0, 0.5))
-    assert np.linalg.norm(where[-1] - target) < 0.2
-    aimless = random_walk(puppet, start[None], 90, rng)[0]
-    there, _ = puppet.poses.path(aimless, (-1.0, 0.5))
-    assert np.linalg.norm(there[-1] - target) > 0.5
 
 
 def test_starts_are_found_by_clip_and_frame(tiny: MotionVae, walk: Clip, run: Clip) -> None:
