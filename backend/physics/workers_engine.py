@@ -28,9 +28,13 @@ FEWEST = 16
 def open_everywhere(engine: str, body: Body, ray_address: str = "") -> Engine:
     """All cores of this machine, or those of a Ray cluster."""
     count = os.cpu_count() or 1
-    if not ray_address:
+    if ray_address:
+        return WorkersEngine(body, open_workers(count, ray_address), engine)
+    if engine == "mujoco" or count == 1:
         return open_engine(engine, body, threads=count)
-    return WorkersEngine(body, open_workers(count, ray_address), count, engine)
+    # Here already it is told whether there is such an engine.
+    open_engine(engine, body).close()
+    return WorkersEngine(body, open_workers(count), engine)
 
 
 class WorkersEngine(Engine):
@@ -38,9 +42,9 @@ class WorkersEngine(Engine):
 
     name = "workers"
 
-    def __init__(self, body: Body, workers: Workers, count: int, engine: str = "mujoco") -> None:
+    def __init__(self, body: Body, workers: Workers, engine: str = "mujoco") -> None:
         super().__init__(body)
-        self._workers, self._count = workers, count
+        self._workers = workers
         text = json.dumps(body.to_json())
         digest = hashlib.sha256(text.encode()).hexdigest()
         self._common = Message({"body": text, "engine": engine, "digest": digest})
@@ -48,7 +52,7 @@ class WorkersEngine(Engine):
     def simulate(
         self, states: Array, targets: Array, pushes: Array | None = None, every: int = 0
     ) -> Array:
-        pieces = max(1, min(PARTS * self._count, len(states) // FEWEST))
+        pieces = max(1, min(PARTS * self._workers.count, len(states) // FEWEST))
         rows = np.array_split(np.arange(len(states)), pieces)
         items = []
         for own in rows:

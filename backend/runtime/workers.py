@@ -43,6 +43,11 @@ class WorkerBug(Exception):
 class Workers(ABC):
     """What every engine offers; use it in a `with` block."""
 
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many pieces of work are done at once."""
+
     @abstractmethod
     def map(
         self,
@@ -100,6 +105,10 @@ class LocalWorkers(Workers):
     def __init__(self, count: int, python: Path | None = None) -> None:
         self._python = python or Path(sys.executable)
         self._clients = [self._start() for _ in range(count)]
+
+    @property
+    def count(self) -> int:
+        return len(self._clients)
 
     def map(
         self,
@@ -218,6 +227,10 @@ class RayWorkers(Workers):
             ) from error
         self._count = max(1, int(self._ray.cluster_resources().get("CPU", count)))
         self._run = self._ray.remote(max_retries=1, num_cpus=1)(run_one)
+
+    @property
+    def count(self) -> int:
+        return self._count
 
     def map(
         self,

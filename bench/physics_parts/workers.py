@@ -29,7 +29,7 @@ def measure_workers() -> dict[str, Any]:
     sampling = Sampling(samples=SAMPLES, kept=SAMPLES // 10)
     seconds, ends = {}, {}
     for count in (1, 2):
-        engine = WorkersEngine(body, open_workers(count), count)
+        engine = WorkersEngine(body, open_workers(count))
         times = []
         for _ in range(TIMES):
             began = time.perf_counter()

@@ -160,6 +160,16 @@ def test_a_graph_goes_on_with_the_chain_that_it_was_at(
     assert np.array_equal(one.skill.starts, other.skill.starts)
 
 
+def test_learning_on_ray_gives_the_same_policy(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    for name, address in (("here", ""), ("ray", "local")):
+        status = run(tmp_path / name, ray_address=address, updates=1)
+        assert status.state == "done", status.sentence
+    one, other = (ControlGraph.load(tmp_path / name / "result.limber") for name in ("here", "ray"))
+    assert np.array_equal(one.policy.gains, other.policy.gains)
+    assert np.array_equal(one.skill.starts, other.skill.starts)
+
+
 def small_graph(**told: Any) -> dict[str, Any]:
     """A walk that leads into a kick and back."""
     names = {"walk": {"cyclic": True, "symmetric": True}, "kick": {}}

@@ -66,6 +66,7 @@ def test_results_follow_from_seed_and_place_alone(workers: Workers) -> None:
 
 def test_one_worker_gives_what_two_give() -> None:
     with open_workers(1) as workers:
+        assert workers.count == 1
         np.testing.assert_array_equal(noise(workers), expected_noise())
 
 
@@ -161,8 +162,9 @@ from ray.cluster_utils import Cluster
 from tests.backend.runtime.test_workers import expected_noise, noise
 from backend.runtime.workers import open_workers
 
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-with open_workers(ray_address=cluster.address) as workers:
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 3, "include_dashboard": False})
+with open_workers(2, ray_address=cluster.address) as workers:
+    assert workers.count == 3, "all that the cluster has are used"
     np.testing.assert_array_equal(noise(workers), expected_noise())
 cluster.shutdown()
 """
