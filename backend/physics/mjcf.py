@@ -88,7 +88,11 @@ def _add_body(
     for number, link in enumerate(body.links):
         parent = world if link.parent < 0 else elements[link.parent]
         element = ElementTree.SubElement(
-            parent, "body", name=prefix + link.name, pos=_text(link.place), quat=_text(link.centre)
+            parent,
+            "body",
+            name=f"body.{prefix}{link.name}",  # a bone may be called "world", as no body may
+            pos=_text(link.place),
+            quat=_text(link.centre),
         )
         elements.append(element)
         _add_joint(element, link, prefix, step)

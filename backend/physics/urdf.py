@@ -55,7 +55,7 @@ def _add_link(
 ) -> None:
     link, part = body.links[number], body.properties[number]
     back = conjugate(turn)
-    element = ElementTree.SubElement(root, "link", name=link.name)
+    element = ElementTree.SubElement(root, "link", name=_name(link.name))
     inertial = ElementTree.SubElement(element, "inertial")
     ElementTree.SubElement(inertial, "origin", xyz=_text(rotate(back, part.centre)), rpy="0 0 0")
     ElementTree.SubElement(inertial, "mass", value=f"{part.mass:.12g}")
@@ -68,6 +68,11 @@ def _add_link(
         place, turned = rotate(back, np.array(shape.place)), multiply(back, np.array(shape.turn))
         ElementTree.SubElement(collision, "origin", xyz=_text(place), rpy=_angles(turned))
         _add_shape(ElementTree.SubElement(collision, "geometry"), shape)
+
+
+def _name(bone: str) -> str:
+    """Of a link: a bone may be called "world", as no link may that moves."""
+    return f"body.{bone}"
 
 
 def _spheres(shapes: Sequence[Shape]) -> list[Shape]:
@@ -98,8 +103,8 @@ def _add_joint(
     """Where its child's frame is at the joint's centre, seen from its parent's frame."""
     kind = "revolute" if link.joint == "hinge" else "spherical"
     joint = ElementTree.SubElement(root, "joint", name=f"{link.name} joint", type=kind)
-    ElementTree.SubElement(joint, "parent", link=parent)
-    ElementTree.SubElement(joint, "child", link=link.name)
+    ElementTree.SubElement(joint, "parent", link=_name(parent))
+    ElementTree.SubElement(joint, "child", link=_name(link.name))
     place = rotate(conjugate(above), np.array(link.place))
     centre = multiply(multiply(conjugate(above), np.array(link.centre)), turn)
     ElementTree.SubElement(joint, "origin", xyz=_text(place), rpy=_angles(centre))

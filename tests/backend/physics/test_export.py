@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 
-from backend.physics.mjcf import mjcf
+from backend.physics.mjcf import Ball, mjcf
 from backend.physics.states import place
+from backend.physics.urdf import urdf
 from backend.runtime import clip_files
 from backend.runtime.cli import main
 
@@ -81,6 +83,17 @@ def test_the_command_tells_what_it_wrote(
     assert {part["joint"] for part in told["parts"]} == {"free", "ball", "hinge"}
     assert main(["physics", "body", str(clips), "--out", str(tmp_path / "body.obj")]) == 1
     assert "must end in .xml for MJCF or in .urdf" in capsys.readouterr().err
+
+
+def test_bones_may_be_called_what_formats_keep_for_themselves() -> None:
+    body = human()
+    first, second, third, *others = body.links
+    renamed = (replace(first, name="world"), replace(second, name="floor"))
+    body = replace(body, links=(*renamed, replace(third, name="ball0"), *others))
+    for text in (mjcf([body]), mjcf([body, body], [Ball()]), urdf(body)):
+        model = mujoco.MjModel.from_xml_string(text)
+        names = [model.body(n).name for n in range(1, 4)]
+        assert all(name.startswith("body.") for name in names)
 
 
 def test_the_exported_mjcf_is_at_rest_where_the_body_is() -> None:
