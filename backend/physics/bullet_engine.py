@@ -57,25 +57,33 @@ class BulletEngine(Engine):
 
     def _together(self, states: Array, targets: Array, pushes: Array | None, every: int) -> Array:
         """States `(rows, steps // every, state)` of at most as many rows as there are worlds."""
-        while len(self._worlds) < len(states):
-            self._worlds.append(World(self._urdf, len(self.body), self.step))
-        worlds = self._worlds[: len(states)]
-        self._restart(worlds, states)
+        self.begin(states)
         found = np.empty((len(states), targets.shape[1] // every, self.body.state_size))
         now, broken = states, np.zeros(len(states), dtype=bool)
         for step in range(targets.shape[1]):
             forces = None if pushes is None else pushes[:, step]
-            torques, placed = self._servos.torques(now, targets[:, step], self.step, forces)
-            self._step(worlds, torques, placed, forces)
-            now = self._read(worlds, now)
+            now = self.go_on(now, targets[:, step], forces)
             wrong = np.flatnonzero(~sound(now))
             if len(wrong):
                 # Goes on from its start, so that the equations can be solved for all.
                 broken[wrong], now[wrong] = True, states[wrong]
-                self._restart([worlds[row] for row in wrong], states[wrong])
+                self._restart([self._worlds[row] for row in wrong], states[wrong])
             if (step + 1) % every == 0 and (step + 1) // every <= found.shape[1]:
                 found[:, (step + 1) // every - 1] = np.where(broken[:, None], np.nan, now)
         return found
+
+    def begin(self, states: Array) -> None:
+        """Puts a world into each of the states `(rows, state)`."""
+        while len(self._worlds) < len(states):
+            self._worlds.append(World(self._urdf, len(self.body), self.step))
+        self._restart(self._worlds[: len(states)], states)
+
+    def go_on(self, now: Array, targets: Array, pushes: Array | None = None) -> Array:
+        """States `(rows, state)` a step after `now`, which is where the worlds are."""
+        worlds = self._worlds[: len(now)]
+        torques, placed = self._servos.torques(now, targets, self.step, pushes)
+        self._step(worlds, torques, placed, pushes)
+        return self._read(worlds, now)
 
     def _restart(self, worlds: list[World], states: Array) -> None:
         """Puts each world into a state, whatever it did before."""

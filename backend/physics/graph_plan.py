@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..errors import UserError
+from .told import exact
 
 SHORTEST = 0.3
 """Seconds of a controller, at least: about three fragments."""
@@ -61,9 +62,9 @@ class Plan:
     def from_json(data: dict[str, Any]) -> Plan:
         """The inverse of `to_json`; anything else gives a `UserError`."""
         try:
-            controllers = tuple(Controller(**each) for each in data["controllers"])
+            controllers = tuple(exact(Controller, each) for each in data["controllers"])
             transitions = tuple((str(a), str(b)) for a, b in data["transitions"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UserError(f"The control graph is damaged ({error}); make it anew.") from error
         return Plan(controllers, transitions)
 

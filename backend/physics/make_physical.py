@@ -27,6 +27,7 @@ from .engine import STEP, Engine
 from .reference import Reference, reference
 from .samcon import Execution, Sampling
 from .states import offset_targets
+from .told import from_told
 from .told_body import told_body
 from .workers_engine import open_everywhere
 
@@ -166,10 +167,7 @@ def replayed(
 
 def make_physical(job: Job) -> None:
     """Writes `result.limber`, a clip for each that could be followed, and `report.json`."""
-    try:
-        settings = Settings(**job.spec.settings)
-    except TypeError as error:
-        raise UserError(f"The settings of this job do not fit: {error}.") from error
+    settings = from_told(Settings, job.spec.settings)
     settings.check()
     clips = job.clips()
     body = told_body(clips[0].skeleton, clips, settings.body)

@@ -46,40 +46,45 @@ class Planner:
         if self.want == ANYTHING:
             return int(skill.following(np.array([fragment]), self.rng, self.visits)[0])
         if self.want:
-            return self._towards(number, skill.named(self.want))
+            return self.towards(number, skill.named(self.want))
         return self._on(number)
+
+    def towards(self, number: int, wanted: int) -> int:
+        """The fragment after a chain from which another one is got to soonest, or repeated."""
+        if number == wanted and self.skill.chains[number].first in self.skill.after[number]:
+            return self.skill.chains[number].first
+        way = self.way(number, wanted)
+        return way[0] if way else self._on(number)
+
+    def way(self, number: int, wanted: int) -> tuple[int, ...]:
+        """The fragments at which chains are entered from the end of one to another, both ends of
+        the shortest way; none if there is no way."""
+        return self._shortest(number, lambda each: each == wanted)
 
     def _on(self, number: int) -> int:
         """Itself if it may; else the nearest way to something that can be gone on with."""
         chains, able = self.skill.chains, self.skill.after[number]
         if chains[number].cyclic and chains[number].first in able:
             return chains[number].first
-        ahead = {k: self._distance(k, lambda n: chains[n].cyclic) for k in able}
-        return min(able, key=lambda k: ahead[k])
+        way = self._shortest(number, lambda each: chains[each].cyclic)
+        return way[0] if way else able[0]
 
-    def _towards(self, number: int, wanted: int) -> int:
-        able = self.skill.after[number]
-        if number == wanted and self.skill.chains[number].first in able:
-            return self.skill.chains[number].first
-        ahead = {k: self._distance(k, lambda n: n == wanted) for k in able}
-        if min(ahead.values()) == np.inf:
-            return self._on(number)
-        return min(able, key=lambda k: ahead[k])
-
-    def _distance(self, fragment: int, wanted: Callable[[int], bool]) -> float:
-        """Steps from a fragment to a chain that is wanted, along the shortest way."""
+    def _shortest(self, number: int, wanted: Callable[[int], bool]) -> tuple[int, ...]:
+        """The fewest steps from the end of a chain to one that is wanted."""
         skill = self.skill
         reached: set[int] = set()
-        waiting = [(0, fragment)]
+        waiting: list[tuple[int, tuple[int, ...]]] = [(0, (k,)) for k in skill.after[number]]
+        heapq.heapify(waiting)
         while waiting:
-            far, at = heapq.heappop(waiting)
-            number = int(skill.owner[at])
-            if wanted(number):
-                return far
+            far, way = heapq.heappop(waiting)
+            at = way[-1]
+            own = int(skill.owner[at])
+            if wanted(own):
+                return way
             if at in reached:
                 continue
             reached.add(at)
-            far += int(skill.lengths[at : skill.chains[number].last + 1].sum())
-            for k in skill.after[number]:
-                heapq.heappush(waiting, (far, k))
-        return np.inf
+            far += int(skill.lengths[at : skill.chains[own].last + 1].sum())
+            for k in skill.after[own]:
+                heapq.heappush(waiting, (far, (*way, k)))
+        return ()

@@ -15,11 +15,13 @@ from ..runtime import clip_files
 from ..runtime.files import write_json
 from ..runtime.jobs import Job
 from . import clip_states
+from .character import Character
 from .control_graph import ControlGraph
-from .engine import STEP
-from .goals import goal_of
+from .engine import ENGINES, STEP
+from .goals import NEAREST, Goal, goal_of
 from .mjcf import Ball
-from .world import Character, Push, Throw, World
+from .told import from_told
+from .world import Push, Throw, World
 
 LONGEST = 3600.0
 """Seconds of a simulation, at most."""
@@ -32,8 +34,8 @@ class Settings:
 
     characters: list[dict[str, Any]] = field(default_factory=list)
     """For each: `graph` (path), `controller` (name, the first if left out), `place` [x, y] and
-    `heading` in radians from X, `label` of its clip, `goal`, as `goals.goal_of` takes it, and
-    `want`: the controller to get to, or `*` to wander about."""
+    `heading` in radians from X, `label` of its clip, `goal`, as `goals.goal_of` takes it with
+    frames at `fps`, and `want`: the controller to get to, or `*` to wander about."""
     seconds: float = 10.0
     fps: float = 30.0
     """Frames per second of the clips."""
@@ -43,11 +45,17 @@ class Settings:
     """For each ball: `time`, `place`, `velocity`, `radius`, `mass`."""
     seed: int = 0
     """Of those who wander about."""
+    engine: str = "mujoco"
+    """mujoco, or bullet for a single character without balls."""
+    floor: float = 0.0
+    """Height of the floor, metres."""
 
     def check(self) -> None:
         """Raises a `UserError` for what makes no sense."""
         if not self.characters:
             raise UserError("There is no character to simulate; choose a rig with a learned graph.")
+        if self.engine not in ENGINES or not np.isfinite(self.floor):
+            raise UserError("Simulations need MuJoCo or Bullet, and a floor at some height.")
         if not (STEP <= self.seconds <= LONGEST and 1.0 <= self.fps <= 240.0):
             raise UserError("A simulation lasts up to an hour, at 1 to 240 frames per second.")
 
@@ -57,28 +65,52 @@ def world_of(settings: Settings) -> World:
     settings.check()
     graphs: dict[str, ControlGraph] = {}
     characters: list[Character] = []
-    for told in settings.characters:
+    for number, told in enumerate(settings.characters):
         path = str(told.get("graph", ""))
-        graph = graphs.setdefault(path, ControlGraph.load(Path(path)))
+        if path not in graphs:
+            graphs[path] = ControlGraph.load(Path(path))
+        characters.append(_character(graphs[path], settings, number))
+    return World(
+        characters,
+        pushes_of(settings.pushes),
+        _throws(settings.throws),
+        engine=settings.engine,
+        floor=settings.floor,
+    )
+
+
+def _character(graph: ControlGraph, settings: Settings, number: int) -> Character:
+    """The character of that number."""
+    told = settings.characters[number]
+    try:
         x, y = (float(value) for value in told.get("place", (0.0, 0.0)))
-        controller = graph.named(str(told.get("controller", "")))
-        each = Character(
-            graph,
-            controller,
-            (x, y),
-            float(told.get("heading", 0.0)),
-            want=str(told.get("want") or ""),
-            seed=settings.seed + len(characters),
-        )
-        if told.get("goal"):
-            if not graph.steering:
-                raise UserError(
-                    f"{each.chain.label!r} cannot be steered, as it falls when it is "
-                    "turned; learn it longer, or let it go straight on."
-                )
-            each.goal = goal_of(told["goal"])
-        characters.append(each)
-    return World(characters, pushes_of(settings.pushes), _throws(settings.throws))
+        heading = float(told.get("heading", 0.0))
+    except (TypeError, ValueError) as error:
+        raise UserError(f"Where a character begins is not told in full: {error}.") from error
+    each = Character(
+        graph,
+        graph.named(str(told.get("controller", ""))),
+        (x, y),
+        heading,
+        want=str(told.get("want") or ""),
+        seed=settings.seed + number,
+    )
+    if told.get("goal"):
+        if not graph.steering:
+            raise UserError(
+                f"{each.chain.label!r} cannot be steered, as it falls when it is "
+                "turned; learn it longer, or let it go straight on."
+            )
+        each.send(_goal(settings, told, number))
+    return each
+
+
+def _goal(settings: Settings, told: Mapping[str, Any], number: int) -> Goal:
+    """Where the character of that number goes."""
+    goal = goal_of(told["goal"], settings.fps)
+    if goal.whom not in (None, NEAREST, *range(len(settings.characters))) or goal.whom == number:
+        raise UserError("A character is to go to one that is not there; choose another target.")
+    return goal
 
 
 def pushes_of(told: Sequence[Mapping[str, Any]]) -> list[Push]:
@@ -114,13 +146,10 @@ def _throws(told: Sequence[Mapping[str, Any]]) -> list[Throw]:
 
 def simulate_graph(job: Job) -> None:
     """Writes `result.limber`, a clip for each character, and `report.json`."""
-    try:
-        settings = Settings(**job.spec.settings)
-    except TypeError as error:
-        raise UserError(f"The settings of this job do not fit: {error}.") from error
+    settings = from_told(Settings, job.spec.settings)
     world = world_of(settings)
     count = max(round(settings.seconds / STEP), 1)
-    rows: list[list[Array]] = [[world.state(n)] for n in range(len(world.characters))]
+    rows: list[list[Array]] = [[world.seen(n)] for n in range(len(world.characters))]
     balls = [world.balls()]
     fell: list[float | None] = [None] * len(world.characters)
     for step in range(count):
@@ -131,7 +160,7 @@ def simulate_graph(job: Job) -> None:
         world.step()
         balls.append(world.balls())
         for number, each in enumerate(world.characters):
-            rows[number].append(world.state(number))
+            rows[number].append(world.seen(number))
             if each.falls and fell[number] is None:
                 fell[number] = world.seconds
     clips, told = [], []
@@ -148,6 +177,7 @@ def simulate_graph(job: Job) -> None:
                 "falls": each.falls,
                 "rose": each.rose,
                 "down": each.fallen,
+                **({"reached": each.goal.reached} if each.goal and each.goal.ends else {}),
             }
         )
     clip_files.save_clips(job.folder / "result.limber", clips)

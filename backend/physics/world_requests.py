@@ -4,8 +4,10 @@ physics.open   values: name, and the fields of `simulating.Settings`
                → values: fps, labels; arrays: N.root_position (3,) and N.rotations (joints, 4) of
                character N, balls (balls, 3), not a number until they are thrown
 physics.step   values: name, pushes (optional, now: character, force [x, y, z] in newtons, seconds),
-               wants (optional, from now on: character, want)
-               → values: seconds, fallen and doing (of each); arrays: as above, a frame later
+               wants (optional, from now on: character, want), targets (optional, from now on:
+               character, target [x, y])
+               → values: seconds, fallen, doing and reached (of each: seconds or none); arrays: as
+               above, a frame later
 physics.close  values: name
 """
 
@@ -20,9 +22,12 @@ from ..errors import UserError
 from ..motion.rotations import Array
 from ..runtime.messages import Message
 from ..runtime.session import Request, Session
+from .character import Character
 from .clip_states import blended, clip_of
 from .engine import STEP
+from .goals import goal_of
 from .simulating import Settings, pushes_of, world_of
+from .told import from_told
 from .world import World
 
 _FIELDS = {field.name for field in fields(Settings)} - {"seconds"}
@@ -58,13 +63,13 @@ class Play:
         return arrays
 
     def _states(self) -> list[Array]:
-        return [self.world.state(number) for number in range(len(self.world.characters))]
+        return [self.world.seen(number) for number in range(len(self.world.characters))]
 
 
 def open_world(session: Session, request: Request) -> Message:
     """Puts characters into a simulation."""
     chosen = {name: request.values[name] for name in _FIELDS if name in request.values}
-    settings = Settings(**chosen)
+    settings = from_told(Settings, chosen)
     play = Play(world_of(settings), settings.fps)
     session.kept[_name(request.values)] = play
     labels = [[chain.label for chain in each.graph.controllers] for each in play.world.characters]
@@ -79,17 +84,31 @@ def step(session: Session, request: Request) -> Message:
     now = [{**told, "time": play.world.seconds} for told in request.values.get("pushes") or ()]
     play.world.push(pushes_of(now))
     for wish in request.values.get("wants") or ():
-        number = int(wish["character"])
-        if not 0 <= number < len(play.world.characters):
-            raise UserError("A wish names a character that is not there.")
-        play.world.characters[number].planner.wish(str(wish["want"]))
+        _named(play, wish).planner.wish(str(wish["want"]))
+    for told in request.values.get("targets") or ():
+        _move_target(_named(play, told), told["target"])
     play.advance()
-    told = {
+    values = {
         "seconds": play.world.seconds,
         "fallen": [each.fallen for each in play.world.characters],
         "doing": [each.doing for each in play.world.characters],
+        "reached": [each.goal and each.goal.reached for each in play.world.characters],
     }
-    return Message(told, dict(play.poses()))
+    return Message(values, dict(play.poses()))
+
+
+def _named(play: Play, told: dict[str, Any]) -> Character:
+    """The character of a wish."""
+    number = int(told["character"])
+    if not 0 <= number < len(play.world.characters):
+        raise UserError("A wish names a character that is not there.")
+    return play.world.characters[number]
+
+
+def _move_target(each: Character, target: Any) -> None:
+    if each.goal is None or each.goal.target is None:
+        raise UserError("A target was moved that nobody goes to; press Play again.")
+    each.goal.course = goal_of({"target": target}).course
 
 
 def close(session: Session, request: Request) -> Message:

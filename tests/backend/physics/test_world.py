@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ import pytest
 
 from backend.errors import UserError
 from backend.motion.rotations import angle_between
+from backend.physics import world_requests
+from backend.physics.character import Character
 from backend.physics.clip_states import poses
 from backend.physics.control_graph import ControlGraph
 from backend.physics.engine import STEP
@@ -21,9 +25,12 @@ from backend.physics.policy import Policy
 from backend.physics.simulating import Settings, world_of
 from backend.physics.skill import gait
 from backend.physics.states import headings, momentum, place
-from backend.physics.world import Character, Push, Throw, World
+from backend.physics.steering import Steering
+from backend.physics.told import from_told
+from backend.physics.world import Push, Throw, World
 from backend.physics.world_requests import Play
 from backend.runtime import clip_files, job_folder, jobs
+from backend.runtime.session import Session
 
 from .bodies import human, motion
 
@@ -42,6 +49,10 @@ def graph() -> ControlGraph:
 def facing() -> float:
     """The heading in which a skill's starts face."""
     return float(headings(human(), graph().skill.starts[:1])[0])
+
+
+def ask(values: dict[str, Any]) -> Any:
+    return SimpleNamespace(values=values, arrays={})
 
 
 def saved(folder: Path) -> str:
@@ -84,7 +95,9 @@ def test_a_push_gives_its_momentum_and_no_more() -> None:
     )
     for world in (still, pushed):
         # In the air nothing else pushes.
-        world.data.qpos[2] += 3.0
+        state = world.state(0)
+        state[2] += 3.0
+        world.scene.put(0, state)
         for _ in range(8):
             world.step()
     gained = [
@@ -152,6 +165,54 @@ def test_who_falls_lets_go_and_is_said_to_have_fallen(tmp_path: Path) -> None:
     assert 0.1 < told["fell"] < 1.5
 
 
+def test_an_action_beyond_what_learning_met_lets_go() -> None:
+    """§6.2: falls are told by the size of the feedback's action, however upright the body is."""
+    learned = graph()
+    start = learned.skill.starts[:1]
+    seen = features(human(), start)
+    at = np.array([0])
+    size = float(np.linalg.norm(learned.policy.act(learned.skill.deviations(seen, at), at)))
+    for limit, lets_go in ((1.01 * size, False), (0.99 * size, True)):
+        walker = Character(replace(learned, exhausted=limit), 0, (0.0, 0.0), facing())
+        world = World([walker])
+        world.step()
+        assert walker.down == lets_go and walker.falls == int(lets_go)
+        assert (walker.doing == "falling") == lets_go
+
+
+def test_a_floor_may_lie_higher() -> None:
+    throws = [Throw(0.0, (50.0, 0.0, 3.0), (3.0, 0.0, 2.0))]
+    world = World([Character(graph(), 0, (0.0, 0.0), facing())], [], throws, floor=2.0)
+    plain = World([Character(graph(), 0, (0.0, 0.0), facing())])
+    for _ in range(20):
+        world.step()
+        plain.step()
+    assert world.seen(0)[2] == pytest.approx(plain.seen(0)[2] + 2.0, abs=1e-6)
+    assert np.allclose(world.balls(), [[50.3, 0.0, 3.0 + 2.0 * 0.1 - 4.905 * 0.1**2]], atol=0.01)
+
+
+def test_bullet_does_what_mujoco_does_for_a_moment() -> None:
+    """A single character; engines part ways with the first contacts."""
+    worlds = [
+        World([Character(graph(), 0, (0.0, 0.0), facing())], engine=engine)
+        for engine in ("mujoco", "bullet")
+    ]
+    for world in worlds:
+        state = world.state(0)
+        state[2] += 1.0
+        world.scene.put(0, state)
+        world.push([Push(0, 0.0, (50.0, 0.0, 0.0), 0.05)])
+        for _ in range(20):
+            world.step()
+    one, other = (world.state(0) for world in worlds)
+    assert np.abs(one[: human().positions] - other[: human().positions]).max() < 0.02
+    two = [Character(graph(), 0, (x, 0.0), 0.0) for x in (0.0, 2.0)]
+    with pytest.raises(UserError, match="a single character without balls; choose MuJoCo"):
+        World(two, engine="bullet")
+    with pytest.raises(UserError, match="a single character without balls"):
+        World(two[:1], [], [Throw(0.0, (1.0, 0.0, 1.0), (0.0, 0.0, 0.0))], engine="bullet")
+
+
 def test_baked_clips_are_where_the_bodies_were(tmp_path: Path) -> None:
     told = {"graph": saved(tmp_path), "place": [1.0, 2.0], "heading": 0.5}
     settings = {"characters": [told], "seconds": 0.3, "fps": 1.0 / (4 * STEP)}
@@ -186,6 +247,8 @@ def test_a_graph_is_the_same_when_read_back(tmp_path: Path) -> None:
         ({"pushes": [{"character": 3, "time": 0.0, "force": [1, 0, 0]}]}, "not there"),
         ({"pushes": [{"character": 0}]}, "not told in full"),
         ({"characters": [{"controller": "fly"}]}, "no controller 'fly'"),
+        ({"characters": [{"place": [0.0]}]}, "begins is not told in full"),
+        ({"engine": "havok"}, "need MuJoCo or Bullet"),
     ],
 )
 def test_what_makes_no_sense_gives_a_sentence(
@@ -196,6 +259,32 @@ def test_what_makes_no_sense_gives_a_sentence(
     told["characters"] = [{"graph": path, **each} for each in told["characters"]]
     with pytest.raises(UserError, match=sentence):
         world_of(Settings(**told))
+
+
+@pytest.mark.parametrize(
+    "told", [{"seconds": "10"}, {"characters": None}, {"seed": True}, {"fly": 1}, {"fps": None}]
+)
+def test_settings_of_another_kind_give_a_sentence(told: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="settings of this job do not fit"):
+        from_told(Settings, told)
+
+
+def test_a_target_moves_while_a_simulation_is_played(tmp_path: Path) -> None:
+    own = graph()
+    shape = own.policy.offsets.shape
+    steering = Steering(np.full(shape, 0.01), np.full(shape, -0.01), 0.3)
+    ControlGraph(own.skill, own.policy, {0: steering}).save(tmp_path / "steered.limber")
+    told = {"graph": str(tmp_path / "steered.limber"), "goal": {"target": [5.0, 0.0]}}
+    session, asked = Session(), {"name": "Hero", "characters": [told]}
+    world_requests.open_world(session, ask(asked))
+    values = {"name": "Hero", "targets": [{"character": 0, "target": [0.0, 7.0]}]}
+    answer = world_requests.step(session, ask(values))
+    (play,) = session.kept.values()
+    goal = play.world.characters[0].goal
+    assert goal.target.tolist() == [0.0, 7.0] and answer.values["reached"] == [None]
+    with pytest.raises(UserError, match="not there"):
+        values["targets"][0]["character"] = 3
+        world_requests.step(session, ask(values))
 
 
 def test_frames_of_a_live_simulation_are_those_of_the_job(tmp_path: Path) -> None:
