@@ -26,6 +26,7 @@ from .body import Body
 from .engine import STEP, Engine
 from .reference import Reference, reference
 from .samcon import Execution, Sampling
+from .skill import all_but_neck
 from .states import offset_targets
 from .told import from_told
 from .told_body import told_body
@@ -72,18 +73,13 @@ class Followed:
     """What came of one clip."""
 
     states: Array
-    """`(frames, state)` at the clip's own rate."""
+    """`(frames, state)` at the clip's own rate, on the floor on which the clip stands."""
     reference: Array
     """`(frames, state)` what was to be followed, at the same times."""
     stretch: float
     fell: bool
     seconds: float
     """Until the end or the fall."""
-
-
-def acting(body: Body) -> tuple[int, ...]:
-    """Links whose targets are moved: all joints but the neck."""
-    return tuple(n for n, link in enumerate(body.links) if n and link.part != "neck")
 
 
 def follow(
@@ -95,7 +91,7 @@ def follow(
 ) -> Followed:
     """Finds a way to follow a clip; `watch` is told a fraction and what is done."""
     settings = settings or Settings()
-    links = acting(engine.body)
+    links = all_but_neck(engine.body)
     sampling = Sampling(samples=settings.samples, kept=max(settings.samples // 10, 5))
     adapting = Adapting(spread=settings.spread, passes=settings.passes, wanted=1, sampling=sampling)
     best: tuple[Reference, Outcome, float] | None = None
@@ -120,9 +116,10 @@ def follow(
     wanted, outcome, stretch = best
     done = outcome.best.reached
     states = replayed(engine, wanted, links, outcome.best)
+    there = np.eye(engine.body.state_size)[2] * wanted.floor
     return Followed(
-        clip_states.at_rate(engine.body, states, STEP, clip.fps),
-        clip_states.at_rate(engine.body, wanted.states[: len(states)], STEP, clip.fps),
+        clip_states.at_rate(engine.body, states, STEP, clip.fps) + there,
+        clip_states.at_rate(engine.body, wanted.states[: len(states)], STEP, clip.fps) + there,
         stretch,
         done < wanted.fragments,
         done * wanted.steps * STEP,

@@ -1,8 +1,8 @@
 """A clip as what a body is to follow: states at the ends of short fragments, targets within them.
 
-Clips are brought onto the floor, and stretched by at most half a step so that a whole number of
-fragments fits. Servos with damping lag behind what they are told by kd/kp; targets run ahead of the
-reference to make up for part of it.
+Clips are brought down to the floor from wherever they stand, and stretched by at most half a step
+so that a whole number of fragments fits. Servos with damping lag behind what they are told by
+kd/kp; targets run ahead of the reference to make up for part of it.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class Reference:
     states: Array
     """`(fragments * steps + 1, state)` the reference at each step."""
     label: str = ""
+    floor: float = 0.0
+    """Height of the floor on which the clip stands, metres; here it is at zero."""
 
     @property
     def fragments(self) -> int:
@@ -80,7 +82,9 @@ def reference(
         raise UserError(
             f"The clip {clip.label!r} is shorter than {SHORTEST} s, too short to simulate."
         )
-    rows = grounded(body, clip_states.poses(body, clip), clip.label)
+    rows = clip_states.poses(body, clip)
+    floor = floor_under(body, rows, clip.label)
+    rows[:, 2] -= floor
     rate = clip.fps / stretch
     seconds = (clip.frames - 1) / rate
     fragments = max(round(seconds / FRAGMENT), 1)
@@ -95,7 +99,7 @@ def reference(
     states = clip_states.sampled(body, rows, rate, times)
     ahead = clip_states.sampled(body, rows, rate, np.minimum(times[:-1] + lead, times[-1]))
     told = clip_states.targets(body, ahead).reshape(fragments, steps, -1)
-    return Reference(body, _above_floor(body, states[::steps]), told, states, clip.label)
+    return Reference(body, _above_floor(body, states[::steps]), told, states, clip.label, floor)
 
 
 def _rounds(body: Body, rows: Array, rounds: int) -> Array:
@@ -134,6 +138,13 @@ def _with_velocities(body: Body, rows: Array) -> Array:
 def grounded(body: Body, rows: Array, label: str) -> Array:
     """Positions `(frames, positions)` moved up or down so that the body's lowest points over the
     whole motion are on the floor."""
+    out = np.array(rows)
+    out[:, 2] -= floor_under(body, rows, label)
+    return out
+
+
+def floor_under(body: Body, rows: Array, label: str) -> float:
+    """Height of the floor on which a motion `(frames, positions)` stands, metres."""
     heights = lowest(body, rows).min(axis=1)
     size = contacts.size(body.skeleton)
     if heights[0] < -UNDER * size:
@@ -141,9 +152,7 @@ def grounded(body: Body, rows: Array, label: str) -> Array:
             f"The clip {label!r} begins {-heights[0]:.2f} m under the floor; move its Action up "
             "so that the feet stand at Z = 0."
         )
-    out = np.array(rows)
-    out[:, 2] -= np.quantile(heights, 0.05)
-    return out
+    return float(np.quantile(heights, 0.05))
 
 
 def _above_floor(body: Body, states: Array) -> Array:

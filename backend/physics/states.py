@@ -8,7 +8,6 @@ import numpy as np
 
 from ..motion.rotations import (
     Array,
-    conjugate,
     cross,
     from_rotation_vector,
     multiply,
@@ -165,8 +164,3 @@ def relative(body: Body, states: Array) -> Array:
     half = -0.5 * back
     zeros = np.zeros_like(half)
     return multiply(np.stack([np.cos(half), zeros, zeros, np.sin(half)], axis=-1), states[:, 3:7])
-
-
-def between_turns(a: Array, b: Array) -> Array:
-    """Rotation vectors `(…, 3)` from `a` to `b`."""
-    return to_rotation_vector(multiply(b, conjugate(a)))

@@ -9,10 +9,11 @@ import numpy as np
 
 from backend.motion.rotations import Array
 from backend.physics.building import BodySettings, build
-from backend.physics.make_physical import Settings, acting, follow
+from backend.physics.make_physical import Settings, follow
 from backend.physics.mujoco_engine import MujocoEngine
 from backend.physics.reference import reference
 from backend.physics.samcon import Sampling, around, samcon
+from backend.physics.skill import all_but_neck
 from backend.physics.states import action_size
 
 from .people import MASS, motion
@@ -82,7 +83,7 @@ def measure_efficiency() -> dict[str, Any]:
     body = build(clip.skeleton, [clip], BodySettings(mass=MASS))
     engine = Recorded(body)
     wanted = reference(body, clip)
-    links = acting(body)
+    links = all_but_neck(body)
     size = wanted.fragments, action_size(body, links)
     sampler = around(np.zeros(size), np.full(size, 0.12))
     sampling = Sampling(samples=_EFFICIENCY_SAMPLES, kept=_EFFICIENCY_SAMPLES // 10)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from backend.physics.building import BodySettings, build
-from backend.physics.make_physical import acting
 from backend.physics.reference import reference
 from backend.physics.samcon import Sampling, around, samcon
+from backend.physics.skill import all_but_neck
 from backend.physics.states import action_size
 from backend.physics.workers_engine import WorkersEngine
 from backend.runtime.workers import open_workers
@@ -23,7 +23,7 @@ SAMPLES, TIMES = 1000, 3
 def measure_workers() -> dict[str, Any]:
     clip = motion("walk")
     body = build(clip.skeleton, [clip], BodySettings(mass=MASS))
-    wanted, links = reference(body, clip), acting(body)
+    wanted, links = reference(body, clip), all_but_neck(body)
     size = wanted.fragments, action_size(body, links)
     sampler = around(np.zeros(size), np.full(size, 0.12))
     sampling = Sampling(samples=SAMPLES, kept=SAMPLES // 10)

@@ -46,6 +46,18 @@ def test_a_walk_becomes_a_clip_of_the_same_rig(tmp_path: Path) -> None:
     assert kinematics.pose(made)[0][..., 2].min() > -0.02
 
 
+def test_a_clip_that_stands_higher_stays_where_it_is(tmp_path: Path) -> None:
+    walk = motion("walk").cut(0, 16)
+    raised = replace(walk, root_positions=walk.root_positions + [0.0, 0.0, 1.0], label="raised")
+    assert run(tmp_path / "job", [walk, raised]).state == "done"
+    one, other = clip_files.load_clips(tmp_path / "job" / "result.limber")
+    for made, clip in ((one, walk), (other, raised)):
+        away = (made.root_positions - clip.root_positions[: made.frames])[:, 2]
+        assert np.abs(away).max() < 0.08
+    rows = json.loads((tmp_path / "job" / "report.json").read_text())["clips"]
+    assert rows[1]["deviation_cm"] < 20.0
+
+
 def test_baked_clips_are_where_the_body_was() -> None:
     body, walk = human(), motion("walk")
     states = sampled(body, poses(body, walk), walk.fps, np.linspace(0.0, 1.2, 37))

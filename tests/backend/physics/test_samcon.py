@@ -12,10 +12,10 @@ from backend.motion.clip import Clip
 from backend.physics.adapting import Adapting, adapt, survivors
 from backend.physics.building import BodySettings, build
 from backend.physics.cost import Judge, Weights
-from backend.physics.make_physical import acting
 from backend.physics.mujoco_engine import MujocoEngine
 from backend.physics.reference import lowest, reference
 from backend.physics.samcon import Layer, Sampling, around, best_path, elite, resampled, samcon
+from backend.physics.skill import all_but_neck
 from backend.physics.states import action_size, turned
 
 from .bodies import motion
@@ -119,7 +119,7 @@ def test_a_clip_under_the_floor_is_refused(engine: MujocoEngine, walk: Clip) -> 
 
 def test_a_body_follows_a_walk(engine: MujocoEngine, walk: Clip) -> None:
     wanted = reference(engine.body, walk)
-    links = acting(engine.body)
+    links = all_but_neck(engine.body)
     size = wanted.fragments, action_size(engine.body, links)
     sampler = around(np.zeros(size), np.full(size, 0.12))
     found = samcon(engine, wanted, links, sampler, np.random.default_rng(0), FEW)
@@ -132,7 +132,7 @@ def test_a_body_follows_a_walk(engine: MujocoEngine, walk: Clip) -> None:
 
 def test_threads_do_not_change_a_number(engine: MujocoEngine, walk: Clip) -> None:
     wanted = reference(engine.body, walk).part(0, 3)
-    links = acting(engine.body)
+    links = all_but_neck(engine.body)
     size = wanted.fragments, action_size(engine.body, links)
     sampler = around(np.zeros(size), np.full(size, 0.12))
     two = MujocoEngine(engine.body, threads=2)
@@ -147,10 +147,10 @@ def test_threads_do_not_change_a_number(engine: MujocoEngine, walk: Clip) -> Non
 def test_passes_learn_from_each_other(engine: MujocoEngine, walk: Clip) -> None:
     wanted = reference(engine.body, walk).part(0, 5)
     settings = Adapting(passes=4, wanted=4, sampling=FEW)
-    outcome = adapt(engine, wanted, acting(engine.body), np.random.default_rng(0), settings)
+    outcome = adapt(engine, wanted, all_but_neck(engine.body), np.random.default_rng(0), settings)
     assert outcome.succeeded == outcome.passes == 4
     assert outcome.distribution.spreads[-1].mean() < 0.9 * settings.spread
-    links = acting(engine.body)
+    links = all_but_neck(engine.body)
     means = outcome.distribution.means
     plain = samcon(
         engine, wanted, links, around(means, np.zeros_like(means)), np.random.default_rng(0), FEW
