@@ -201,15 +201,20 @@ class WorkOperator:
     def invoke(self: Any, context: Context, event: Event) -> set[str]:
         if bpy.app.background or context.window is None:
             return self.execute(context)
+        begun: set[str] = self._begin(context)
+        if begun == {'RUNNING_MODAL'}:
+            context.window_manager.modal_handler_add(self)
+        return begun
+
+    def _begin(self: Any, context: Context) -> set[str]:
+        """Starts the work, whose turns are taken by `modal`."""
         try:
             require_idle()
             self._work = Work(self.doing, self.start(context), type(self).__name__)
         except UserError as error:
             return self._refuse(error)
-        manager = context.window_manager
-        self._timer = manager.event_timer_add(TICK, window=context.window)
-        manager.progress_begin(0.0, 1.0)
-        manager.modal_handler_add(self)
+        self._timer = context.window_manager.event_timer_add(TICK, window=context.window)
+        context.window_manager.progress_begin(0.0, 1.0)
         return {'RUNNING_MODAL'}
 
     def modal(self: Any, context: Context, event: Event) -> set[str]:

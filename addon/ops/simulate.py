@@ -50,9 +50,14 @@ several"""
         return simulating.making(found, context.scene.limber.simulation, self)
 
     def finish(self: Any, context: Context, result: Simulated) -> None:
-        names = ", ".join(action.name for action in result.actions[:3])
-        said = f". {result.sentence}" if result.sentence else ""
-        self.report({'WARNING'} if result.down else {'INFO'}, f"Baked {names}{said}")
+        tell(self, result)
+
+
+def tell(operator: Operator, result: Simulated) -> None:
+    """Reports what was baked, and who has fallen or got somewhere."""
+    names = ", ".join(action.name for action in result.actions[:3])
+    said = f". {result.sentence}" if result.sentence else ""
+    operator.report({'WARNING'} if result.down else {'INFO'}, f"Baked {names}{said}")
 
 
 class Learns(WorkOperator):

@@ -6,20 +6,20 @@ from collections.abc import Generator
 from typing import Any, ClassVar
 
 import bpy
-from bpy.types import Action, Context, Event, Operator
+from bpy.types import Context, Event, Operator
 from bpy_extras import view3d_utils
 from mathutils import Vector
 
 from ...backend.errors import UserError
 from .. import session, work
-from ..physics import live, simulating
+from ..physics import live, simulating, surroundings
 from ..physics.live import Clock, Play, Recording
-from ..physics.simulating import WANDER
-from ..rig import require_rig
+from ..physics.simulating import WANDER, Simulated
 from ..vae.world import RATE
 from ..work import WorkOperator, redraw_panels, require_idle
-from .base import OwnRig
+from .base import NeedsRig, OwnRig
 from .picture_marks import draw_line, draw_ring
+from .simulate import tell
 
 FORCE = 400.0
 """Newtons for each metre that is dragged."""
@@ -39,13 +39,18 @@ class Playing:
     play: ClassVar[Play | None] = None
 
 
-class LIMBER_OT_play_simulation(OwnRig, Operator):
+class LIMBER_OT_play_simulation(OwnRig, WorkOperator, Operator):
     """Simulate in the viewport. Drag with the left mouse button to push the nearest character; \
 1 to 9 have the characters get to a controller, 0 has them wander about; Enter bakes what was \
 played as new Actions, Esc or a right click puts the poses back"""
 
     bl_idname = "limber.play_simulation"
     bl_label = "Play"
+    bl_options = {'UNDO'}
+    doing = "Baking"
+
+    _work: Any = None
+    """What bakes the simulation when it was stopped."""
 
     @classmethod
     def require(cls, context: Context) -> None:
@@ -60,13 +65,18 @@ played as new Actions, Esc or a right click puts the poses back"""
             play = begin(context)
             try:
                 work.run(live.play_for(play, context.scene.limber.simulation.frames))
-                keep(play)
+                Recording.keep(play)
             finally:
                 play.stop()
         except UserError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
-        return bpy.ops.limber.bake_simulated()
+            return self._refuse(error)
+        return WorkOperator.execute(self, context)
+
+    def start(self, context: Context) -> Generator[float, None, Simulated]:
+        return live.baking(context.scene.limber.simulation)
+
+    def finish(self, context: Context, result: Simulated) -> None:
+        tell(self, result)
 
     def invoke(self: Any, context: Context, event: Event) -> set[str]:
         if bpy.app.background or context.window is None:
@@ -79,8 +89,7 @@ played as new Actions, Esc or a right click puts the poses back"""
                 raise UserError("A simulation is being played already; press Esc there.")
             self._play = Playing.play = begin(context)
         except UserError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
+            return self._refuse(error)
         self._area = context.area
         self._region = next(r for r in context.area.regions if r.type == 'WINDOW')
         self._view = context.space_data.region_3d
@@ -96,28 +105,30 @@ played as new Actions, Esc or a right click puts the poses back"""
         return {'RUNNING_MODAL'}
 
     def modal(self: Any, context: Context, event: Event) -> set[str]:
+        if self._work is not None:
+            return WorkOperator.modal(self, context, event)
         try:
             return self._handle(context, event)
         except UserError as error:
             self.report({'ERROR'}, str(error))
-            return self._end(context)
+            return self._stop(context)
         except ReferenceError:
-            return self._end(context)
+            return self._stop(context)
         except BaseException:
-            self._end(context)
+            self._stop(context)
             raise
 
     def _handle(self: Any, context: Context, event: Event) -> set[str]:
         play, kind, pressed = self._play, event.type, event.value == 'PRESS'
         if not self._there(context) or Playing.play is not play:
-            return self._end(context)
+            return self._stop(context)
         if play.problem:
             raise UserError(play.problem)
         at = Vector((event.mouse_x - self._region.x, event.mouse_y - self._region.y))
         if kind == 'TIMER':
             self._go_on(context)
         elif kind in {'ESC', 'RIGHTMOUSE'} and pressed:
-            return self._end(context)
+            return self._stop(context)
         elif kind in {'RET', 'NUMPAD_ENTER'} and pressed:
             return self._record(context)
         elif kind in _KEYS or kind == 'ZERO':
@@ -220,20 +231,27 @@ played as new Actions, Esc or a right click puts the poses back"""
         return window is not None and any(area == self._area for area in window.screen.areas)
 
     def _record(self: Any, context: Context) -> set[str]:
-        keep(self._play)
-        self._end(context)
-        bpy.ops.limber.bake_simulated('INVOKE_DEFAULT')
-        return {'FINISHED'}
+        Recording.keep(self._play)
+        self._stop(context)
+        # What was played stays, with its button, if something else is under way.
+        return self._begin(context)
 
     def cancel(self: Any, context: Context) -> None:
         # Blender calls this when the window closes or another file is opened.
-        self._end(context)
+        if self._work is not None:
+            WorkOperator.cancel(self, context)
+        else:
+            self._stop(context)
 
-    def _end(self: Any, context: Context) -> set[str]:
+    def _stop(self: Any, context: Context) -> set[str]:
+        """Ends playing; again does nothing."""
         if Playing.play is self._play:
             Playing.play = None
+        if self._timer is None:
+            return {'CANCELLED'}
         bpy.types.SpaceView3D.draw_handler_remove(self._drawing, 'WINDOW')
         context.window_manager.event_timer_remove(self._timer)
+        self._timer = self._drawing = None
         if context.workspace is not None:
             context.workspace.status_text_set(None)
         try:
@@ -269,22 +287,19 @@ def keys_hint(play: Play) -> str | None:
     return "   ".join([*kinds, "0: wander"])
 
 
-def keep(play: Play) -> None:
-    """Keeps what was played, to be baked."""
-    Recording.clips, Recording.sentence = play.clips(), play.sentence
-    Recording.balls = play.balls
-
-
 def begin(context: Context) -> Play:
-    """Starts to play what the panel says."""
+    """Starts to play what the panel says; what was played before is forgotten."""
     simulation = context.scene.limber.simulation
     found = simulating.rigs(context, simulation)
     simulating.require_ready(found, simulation, simulation)
     session.ensure()
-    return Play(found, simulating.asking(found, simulation, simulation))
+    asked = work.run(simulating.asking(found, simulation, simulation, ahead=False))
+    target = surroundings.target_of(found, simulation, simulation)
+    Recording.play = None
+    return Play(found, asked, target)
 
 
-class LIMBER_OT_bake_simulated(OwnRig, WorkOperator, Operator):
+class LIMBER_OT_bake_simulated(NeedsRig, WorkOperator, Operator):
     """Bake the simulation that was last played in the viewport as new Actions"""
 
     bl_idname = "limber.bake_simulated"
@@ -294,24 +309,14 @@ class LIMBER_OT_bake_simulated(OwnRig, WorkOperator, Operator):
 
     @classmethod
     def require(cls, context: Context) -> None:
-        require_rig(context)
-        if not Recording.clips:
-            raise UserError("Nothing was played yet; press Play first.")
+        # Whoever is selected by now: it is baked on who was played.
+        live.require_played()
 
-    def start(self: Any, context: Context) -> Generator[float, None, list[Action]]:
-        found = [bpy.data.objects.get(clip.label) for clip in Recording.clips]
-        if not all(obj is not None and obj.type == 'ARMATURE' for obj in found):
-            raise UserError("A character that was played is gone.")
-        self._first = found[0]
-        return simulating.baking_clips(found, Recording.clips, context.scene.limber.simulation)
+    def start(self, context: Context) -> Generator[float, None, Simulated]:
+        return live.baking(context.scene.limber.simulation)
 
-    def finish(self: Any, context: Context, result: list[Action]) -> None:
-        simulation = context.scene.limber.simulation
-        simulating.bake_balls(self._first, Recording.balls, simulation)
-        Recording.clips, Recording.balls = [], []
-        said = f". {Recording.sentence}" if Recording.sentence else ""
-        names = ", ".join(action.name for action in result[:3])
-        self.report({'INFO'}, f"Baked {names}{said}")
+    def finish(self, context: Context, result: Simulated) -> None:
+        tell(self, result)
 
 
 CLASSES = (LIMBER_OT_play_simulation, LIMBER_OT_bake_simulated)
@@ -320,4 +325,4 @@ CLASSES = (LIMBER_OT_play_simulation, LIMBER_OT_bake_simulated)
 def unregister() -> None:
     if Playing.play is not None:
         Playing.play.stop()
-    Playing.play, Recording.clips, Recording.balls = None, [], []
+    Playing.play = Recording.play = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import bpy
 import numpy as np
@@ -23,6 +23,7 @@ from ...backend.motion.skeleton import Skeleton
 from ...backend.runtime.client import Reply
 from ...backend.runtime.messages import Message
 from .. import session
+from ..clip_list import require_own
 from ..model_list import file_of
 from ..rig import read_rig, world_metres
 from ..style import live as style_live
@@ -30,9 +31,12 @@ from ..style import pose
 from ..style.keeping import KeptPose
 from ..style.pose import Pose, Poser
 from ..vae.world import RATE
-from . import models
+from . import models, surroundings
 from .balls import Ball
-from .simulating import WANDER, Fate, sentence
+from .simulating import WANDER, Fate, Simulated, baking_clips, sentence
+
+if TYPE_CHECKING:
+    from .simulate_props import SimulateOptions
 
 MOST_DUE = 20
 """Frames that are asked for at once, at most."""
@@ -56,6 +60,8 @@ class Actor:
         """Seconds of the first fall."""
         self.down = False
         """Whether it lies, or is getting up."""
+        self.reached: float | None = None
+        """Seconds after which it got to its goal."""
         entry = models.require_learned(obj)
         self.rising = frozenset(filter(None, entry.rising.split("\n")))
         """Controllers that get it up, which nobody chooses."""
@@ -69,20 +75,17 @@ class Actor:
         self._poser = Poser(obj, self.rig)
 
     def find(self) -> Object | None:
-        """Its object; undo and renaming make others of it."""
-        obj = bpy.data.objects.get(self.name)
-        if obj is None or obj.session_uid != self.uid:
-            obj = next((each for each in bpy.data.objects if each.session_uid == self.uid), None)
-        return obj
+        """Its object."""
+        return find(self.name, self.uid)
 
     def add(self, root: Any, turns: Any) -> None:
         """Keeps a frame of the graph's skeleton, whose bones may be in another order."""
         clip = fit(Clip(self._skeleton, RATE, root[None], turns[None]), self.rig.skeleton)
         self.frames.append(Pose(clip.root_positions[0], clip.rotations[0]))
 
-    def tell(self, seconds: float, down: bool, doing: str) -> None:
+    def tell(self, seconds: float, down: bool, doing: str, reached: float | None = None) -> None:
         """What the backend says of it at a frame."""
-        self.doing = doing
+        self.doing, self.reached = doing, reached
         if down and not self.down:
             self.falls += 1
             self.fell = seconds if self.fell is None else self.fell
@@ -104,7 +107,8 @@ class Actor:
     @property
     def fate(self) -> Fate:
         """How it has fared so far."""
-        return Fate(self.name, self.falls, self.rose, self.fell, self.down)
+        goes = self.reached is not None  # who has not got there may do so yet
+        return Fate(self.name, self.falls, self.rose, self.fell, self.down, goes, self.reached)
 
     def restore(self) -> None:
         """Takes up the pose that it was in before."""
@@ -123,11 +127,34 @@ class Actor:
         )
 
 
+class Target:
+    """An object that characters go to, also while it moves."""
+
+    def __init__(self, obj: Object, metres: float, goers: Sequence[int]) -> None:
+        self._name, self._uid, self._metres = obj.name, obj.session_uid, metres
+        self._goers = goers
+        """Numbers of the characters that go to it."""
+        self._told = surroundings.place_of(obj, metres)
+
+    def moved(self) -> list[dict[str, Any]]:
+        """What the backend is told if it has moved."""
+        obj = find(self._name, self._uid)
+        if obj is None:
+            return []  # they go on to where it was
+        place = surroundings.place_of(obj, self._metres)
+        if place == self._told:
+            return []
+        self._told = place
+        return [{"character": number, "target": place} for number in self._goers]
+
+
 class Play:
     """Characters in one simulation; `update` thirty times a second keeps it going."""
 
-    def __init__(self, found: Sequence[Object], asked: dict[str, Any]) -> None:
-        """`asked` is what `simulating.asking` gives."""
+    def __init__(
+        self, found: Sequence[Object], asked: dict[str, Any], target: Object | None = None
+    ) -> None:
+        """`asked` is what `simulating.asking` gives; those who go to a `target` follow it."""
         session.ensure()
         self.problem = ""
         """Why it is over; empty while it goes on."""
@@ -139,6 +166,7 @@ class Play:
         """Where all balls were at each frame."""
         self._pushes: list[dict[str, Any]] = []
         self._wants: list[dict[str, Any]] = []
+        self._target: Target | None = None
         self._waiting = 1
         """How many frames are awaited."""
         self._late = False
@@ -146,6 +174,9 @@ class Play:
         self.key = f"play {found[0].session_uid}"
         try:
             self.actors += [Actor(obj) for obj in found]
+            if target is not None:
+                goers = range(len(found))
+                self._target = Target(target, self.actors[0].metres, goers)
             told = {**asked, "fps": RATE, "name": self.key}
             session.post("physics.open", told, then=self._answered)
         except BaseException:
@@ -212,7 +243,8 @@ class Play:
 
     def _ask(self, due: int) -> None:
         self._waiting, self._late = due, False
-        told = {"pushes": self._pushes, "wants": self._wants}
+        moved = self._target.moved() if self._target is not None else []
+        told = {"pushes": self._pushes, "wants": self._wants, "targets": moved}
         self._pushes, self._wants = [], []
         for number in range(due):
             now = told if not number else {}
@@ -249,9 +281,10 @@ class Play:
             actor.add(arrays[f"{number}.root_position"], arrays[f"{number}.rotations"])
         if "balls" in arrays:
             self._places.append(arrays["balls"])
-        told = values.get("fallen", ()), values.get("doing", [""] * len(self.actors))
-        for actor, down, doing in zip(self.actors, *told):
-            actor.tell(float(values["seconds"]), bool(down), doing)
+        none = [None] * len(self.actors)
+        told = values.get("fallen", ()), values.get("doing", none), values.get("reached", none)
+        for actor, down, doing, reached in zip(self.actors, *told):
+            actor.tell(float(values["seconds"]), bool(down), doing or "", reached)
 
 
 class Clock:
@@ -269,12 +302,42 @@ class Clock:
 
 
 class Recording:
-    """The last simulation that was played, until it is baked."""
+    """The last simulation that was played; it stays until the next one."""
 
-    clips: ClassVar[list[Clip]] = []
-    sentence: ClassVar[str] = ""
-    """Who has fallen in it."""
-    balls: ClassVar[list[Ball]] = []
+    play: ClassVar[Play | None] = None
+
+    @classmethod
+    def keep(cls, play: Play) -> None:
+        """Remembers what was played, if there is anything."""
+        play.clips()
+        cls.play = play
+
+
+def find(name: str, uid: int) -> Object | None:
+    """An object of this session; undo and renaming make others of it."""
+    obj = bpy.data.objects.get(name)
+    if obj is None or obj.session_uid != uid:
+        obj = next((each for each in bpy.data.objects if each.session_uid == uid), None)
+    return obj
+
+
+def baking(options: SimulateOptions) -> Generator[float, None, Simulated]:
+    """Bakes what was last played on who was played, whoever is selected by now."""
+    play = require_played()
+    found = [actor.find() for actor in play.actors]
+    if None in found:
+        raise UserError("A character that was played is gone.")
+    for obj in found:
+        require_own(obj)
+    actions = yield from baking_clips(found, play.clips(), options, play.balls)
+    return Simulated(actions, play.sentence, any(actor.down for actor in play.actors))
+
+
+def require_played() -> Play:
+    """What was last played; a `UserError` if nothing was."""
+    if Recording.play is None:
+        raise UserError("Nothing was played yet; press Play first.")
+    return Recording.play
 
 
 def play_for(play: Play, frames: int) -> Generator[float, None, None]:

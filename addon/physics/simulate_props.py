@@ -239,8 +239,18 @@ class SimulateOptions:
             ('HEADING', "Heading", "In a direction"),
             ('TARGET', "Target", "To an object, such as an Empty"),
             ('PATH', "Path", "Along a Curve on the floor"),
+            ('OTHERS', "Each Other", "To the nearest of the other rigs: they run into each other"),
         ],
         default='NONE',
+    )
+    engine: EnumProperty(
+        name="Engine",
+        description="Which engine simulates, whichever it was learned in",
+        items=[
+            ('MUJOCO', "MuJoCo", "The faster one; several characters, and balls"),
+            ('BULLET', "Bullet", "PyBullet, to compare with: a single character without balls"),
+        ],
+        default='MUJOCO',
     )
     frames: IntProperty(
         name="Frames",
@@ -285,7 +295,9 @@ class SimulateSettings(SimulateOptions, PropertyGroup):
         default=0.0,
     )
     target: PointerProperty(
-        type=Object, name="Target", description="Object to go to, where it stands at the start"
+        type=Object,
+        name="Target",
+        description="Object to go to, also while it moves: an Empty, or a rig that is simulated",
     )
     path: PointerProperty(
         type=Object,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import bpy
 from bpy.types import Action, Context, Object
 
 from ...backend.errors import UserError
 from ...backend.motion.clip import Clip
 from ...backend.motion.fitting import fit
 from ...backend.motion.rig import RootMotion
+from ...backend.physics.standing import floor_of
 from ...backend.runtime import clip_files
 from ...backend.vae.standing import standing
 from .. import bake_from, compat, jobs, settings
@@ -23,12 +21,10 @@ from ..clip_list import require_own
 from ..model_list import RESULT, file_of
 from ..rig import read_rig, require_rig, world_metres
 from ..style import pose
-from ..style.keeping import kept_pose
-from ..vae import world
 from ..vae.walking import report
 from ..vae.world import rate_of_scene
 from ..work import aside, part
-from . import balls, models
+from . import balls, models, surroundings
 from .balls import Ball
 
 if TYPE_CHECKING:
@@ -39,8 +35,8 @@ WANDER = "*"
 """What the backend takes for following the graph at random."""
 SPARE = 0.01
 """Seconds that are simulated beyond the last frame, as steps do not end on frames."""
-MOST_FORCE = 1e5
-"""Newtons; more is a mistake."""
+LEVEL = 0.1
+"""Metres by which characters that are simulated together may stand higher than one another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +45,7 @@ class Simulated:
 
     actions: list[Action]
     sentence: str
-    """Who has fallen, and when; empty where nobody has."""
+    """Who has fallen or got somewhere, and when; empty where there is nothing to say."""
     down: bool
     """Whether somebody lies at the end."""
 
@@ -66,12 +62,23 @@ class Fate:
     """Seconds of the first fall."""
     down: bool
     """Whether it lies at the end."""
+    goes: bool = False
+    """Whether it was to get somewhere."""
+    reached: float | None = None
+    """Seconds after which it got there."""
 
     @property
     def sentence(self) -> str:
-        """Empty for who has not fallen."""
-        if not self.falls or self.fell is None:
-            return ""
+        """Empty for who has not fallen and had nowhere to get to."""
+        said = [self._fell] if self.falls and self.fell is not None else []
+        if self.goes and self.reached is not None:
+            said.append(f"{self.name} reached its goal after {self.reached:.1f} s")
+        elif self.goes:
+            said.append(f"{self.name} did not reach its goal")
+        return "; ".join(said)
+
+    @property
+    def _fell(self) -> str:
         if self.falls == 1:
             said = f"{self.name} fell after {self.fell:.1f} s"
             return f"{said} and got up" if self.rose else said
@@ -102,15 +109,11 @@ def require_ready(
     for obj in found:
         require_own(obj)
         models.require_learned(obj)
-    if options.goal in {'TARGET', 'PATH'}:
-        world.require_world(_walk(scene), options.goal)
-
-
-def _walk(scene: SimulateSettings) -> Any:
-    """The goal's objects as walks have them."""
-    return SimpleNamespace(
-        target=scene.target, path=scene.path, path_timing='EVEN', path_speed=0.0, walls=None
-    )
+    if options.engine == 'BULLET' and (len(found) > 1 or len(scene.throws)):
+        raise UserError(
+            "Bullet simulates a single character without balls; choose MuJoCo as the engine."
+        )
+    surroundings.require_goal(found, scene, options)
 
 
 def making(
@@ -119,31 +122,57 @@ def making(
     """Simulates rigs together and bakes an Action for each."""
     python = settings.backend_python()
     require_ready(found, scene, options)
-    asked = asking(found, scene, options)
+    asked = yield from part(asking(found, scene, options), 0.0, 0.1)
     label = " and ".join(obj.name for obj in found[:3])
     folder = jobs.create(settings.jobs_folder(), KIND, asked, label=label)
-    yield from part(jobs.doing(folder, python), 0.0, 0.8)
-    actions = yield from part(baking(found, folder, options), 0.8, 1.0)
+    yield from part(jobs.doing(folder, python), 0.1, 0.8)
+    read = yield from aside(lambda: clip_files.load_clips(folder / RESULT), 0.8)
+    whole = [bake_from.cut(clip, slice(0, options.frames)) for clip in read]
     told = report(folder)
-    bake_balls(found[0], balls.of_report(asked["throws"], told, asked["fps"]), options)
+    thrown = balls.of_report(asked["throws"], told, asked["fps"])
+    actions = yield from part(baking_clips(found, whole, options, thrown), 0.8, 1.0)
     fates = fates_of(found, told)
     return Simulated(actions, sentence(fates), any(fate.down for fate in fates))
 
 
 def asking(
-    found: Sequence[Object], scene: SimulateSettings, options: SimulateOptions
-) -> dict[str, Any]:
-    """The settings of the job, of rigs as they stand at the current frame."""
-    fps = rate_of_scene()
-    goal = _goal(found[0], scene, options)
+    found: Sequence[Object],
+    scene: SimulateSettings,
+    options: SimulateOptions,
+    *,
+    ahead: bool = True,
+) -> Generator[float, None, dict[str, Any]]:
+    """The settings of the job, of rigs as they stand at the current frame; what moves is read
+    `ahead` unless it is told while the simulation goes on."""
+    fps, metres = rate_of_scene(), world_metres(found[0], read_rig(found[0]))
+    read = [_character(obj, options, obj == found[0]) for obj in found]
+    floor = _common_floor(found, [each.pop("floor") for each in read])
+    pushes = surroundings.pushes(found, scene, options)
+    reading = surroundings.reading(found, scene, options, metres, ahead=ahead)
+    course, throws = yield from reading
+    goals = surroundings.goals(found, scene, options, metres, course)
     return {
-        "characters": [_character(obj, options, obj == found[0]) | goal for obj in found],
+        "characters": [each | goal for each, goal in zip(read, goals)],
         "seed": options.seed,
+        "engine": options.engine.lower(),
+        "floor": floor,
         "seconds": (options.frames - 1) / fps + SPARE,
         "fps": fps,
-        "pushes": _pushes(found, scene, options.frame_start, fps),
-        "throws": _throws(found[0], scene, options.frame_start, fps),
+        "pushes": pushes,
+        "throws": throws,
     }
+
+
+def _common_floor(found: Sequence[Object], floors: Sequence[float]) -> float:
+    """The height of the floor that all stand on, metres."""
+    for obj, floor in zip(found, floors):
+        if abs(floor - floors[0]) > LEVEL:
+            raise UserError(
+                f"{obj.name} stands {abs(floor - floors[0]):.1f} m "
+                f"{'above' if floor > floors[0] else 'below'} {found[0].name}; characters that are "
+                "simulated together stand on one floor."
+            )
+    return floors[0]
 
 
 def _character(obj: Object, options: SimulateOptions, first: bool) -> dict[str, Any]:
@@ -155,7 +184,9 @@ def _character(obj: Object, options: SimulateOptions, first: bool) -> dict[str, 
     models.check(path, rig.skeleton)
     now = pose.read(obj, rig)
     place, heading = standing(rig.skeleton, now.root_position, now.rotations)
+    origin = obj.matrix_world.translation.z * world_metres(obj, rig)
     return {
+        "floor": floor_of(rig.skeleton, now.root_position, now.rotations, origin),
         "graph": str(path),
         "controller": controller,
         "want": _want(options, known, first),
@@ -176,103 +207,23 @@ def _want(options: SimulateOptions, known: Sequence[str], first: bool) -> str:
     return options.want if first or options.want in known else ""
 
 
-def _goal(obj: Object, scene: SimulateSettings, options: SimulateOptions) -> dict[str, Any]:
-    """Where characters are steered to, for each of them."""
-    if options.goal == 'NONE':
-        return {}
-    metres = world_metres(obj, read_rig(obj))
-    if options.goal == 'HEADING':
-        return {"goal": {"heading": scene.heading}}
-    if options.goal == 'TARGET':
-        x, y, _ = scene.target.matrix_world.translation * metres
-        return {"goal": {"target": [x, y]}}
-    path = world.read_path(_walk(scene), metres)
-    return {"goal": {"path": {"points": path["points"], "closed": path["closed"]}}}
-
-
-def _pushes(
-    found: Sequence[Object], scene: SimulateSettings, first: int, fps: float
-) -> list[dict[str, Any]]:
-    told = []
-    for entry in scene.pushes:
-        obj = entry.character or found[0]
-        if obj not in found:
-            raise UserError(
-                f"{obj.name} is to be pushed and is not simulated; select it, or remove the push."
-            )
-        if max(abs(value) for value in entry.force) > MOST_FORCE:
-            raise UserError("A push is stronger than 100,000 N; weaken it.")
-        told.append(
-            {
-                "character": list(found).index(obj),
-                "time": _time(entry.frame, first, fps, "push"),
-                "force": [round(value, 4) for value in entry.force],
-                "seconds": round(entry.seconds, 6),
-            }
-        )
-    return told
-
-
-def _throws(obj: Object, scene: SimulateSettings, first: int, fps: float) -> list[dict[str, Any]]:
-    """Balls as their sources stand at the frames at which they are thrown."""
-    metres, told = world_metres(obj, read_rig(obj)), []
-    frame = bpy.context.scene.frame_current
-    with kept_pose(obj):
-        try:
-            for entry in scene.throws:
-                if entry.source is None:
-                    raise UserError("Choose an Empty from which each ball is thrown.")
-                bpy.context.scene.frame_set(entry.frame)
-                place = entry.source.matrix_world.translation * metres
-                ahead = entry.source.matrix_world.to_3x3().col[2].normalized()
-                told.append(
-                    {
-                        "time": _time(entry.frame, first, fps, "ball"),
-                        "place": list(place),
-                        "velocity": list(ahead * entry.speed),
-                        "radius": round(entry.radius, 6),
-                        "mass": round(entry.mass, 6),
-                    }
-                )
-        finally:
-            if bpy.context.scene.frame_current != frame:
-                bpy.context.scene.frame_set(frame)
-    return told
-
-
-def _time(frame: int, first: int, fps: float, what: str) -> float:
-    if frame < first:
-        raise UserError(f"A {what} comes at frame {frame}, before the simulation begins.")
-    return (frame - first) / fps
-
-
-def bake_balls(obj: Object, thrown: Sequence[Ball], options: SimulateOptions) -> None:
-    """Objects for the balls of a simulation, where `obj` is one of its characters."""
-    if options.balls:
-        metres = world_metres(obj, read_rig(obj))
-        balls.bake(thrown, metres, options.frame_start)
-
-
-def baking(
-    found: Sequence[Object], folder: Path, options: SimulateOptions
-) -> Generator[float, None, list[Action]]:
-    """Bakes what a job has simulated."""
-    read = yield from aside(lambda: clip_files.load_clips(folder / RESULT))
-    whole = [bake_from.cut(clip, slice(0, options.frames)) for clip in read]
-    return (yield from baking_clips(found, whole, options))
-
-
 def baking_clips(
-    found: Sequence[Object], wanted: Sequence[Clip], options: SimulateOptions
+    found: Sequence[Object],
+    wanted: Sequence[Clip],
+    options: SimulateOptions,
+    thrown: Sequence[Ball] = (),
 ) -> Generator[float, None, list[Action]]:
-    """Bakes a clip for each rig; stopped halfway, it takes the new Actions away again."""
+    """Bakes a clip for each rig, and balls; stopped halfway, it takes all of it away again."""
     made: list[tuple[Object, Any, Action]] = []
     try:
         for number, (obj, clip) in enumerate(zip(found, wanted, strict=True)):
-            steps = number / len(found), (number + 1) / len(found)
+            steps = 0.9 * number / len(found), 0.9 * (number + 1) / len(found)
             before = compat.assigned(obj)
             action = yield from part(_baking(obj, clip, options, len(found) > 1), *steps)
             made.append((obj, before, action))
+        if options.balls:
+            metres = world_metres(found[0], read_rig(found[0]))
+            yield from part(balls.baking(thrown, metres, options.frame_start), 0.9, 1.0)
     except BaseException:
         for obj, before, action in made:
             bake_from.take_back(obj, before, [action])
@@ -303,10 +254,12 @@ def fates_of(found: Sequence[Object], told: dict[str, Any]) -> list[Fate]:
     for obj, each in zip(found, told.get("characters", ())):
         fell = each.get("fell")
         falls, rose = int(each.get("falls", fell is not None)), int(each.get("rose", 0))
-        fates.append(Fate(obj.name, falls, rose, fell, bool(each.get("down", falls > rose))))
+        down = bool(each.get("down", falls > rose))
+        goes, reached = "reached" in each, each.get("reached")
+        fates.append(Fate(obj.name, falls, rose, fell, down, goes, reached))
     return fates
 
 
 def sentence(fates: Sequence[Fate]) -> str:
-    """Who has fallen, and when; empty where nobody has."""
+    """Who has fallen or got somewhere, and when; empty where there is nothing to say."""
     return "; ".join(filter(None, (fate.sentence for fate in fates)))

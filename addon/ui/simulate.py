@@ -13,6 +13,7 @@ from ..ops import simulate_live
 from ..ops.jobs import look_if_stale
 from ..ops.taking_in import take_in_soon_if_stale
 from ..physics import models, simulating
+from ..physics.live import Recording
 from ..rig import require_rig
 from .jobs import draw_training
 from .sidebar import Sidebar, draw_progress, has_rig, narrow
@@ -144,13 +145,19 @@ class LIMBER_PT_simulate(Sidebar, Panel):
         column.prop(simulation, "frames")
         column.prop(simulation, "frame_start")
         column.prop(simulation, "seed")
+        column.prop(simulation, "engine")
         row = layout.row()
         row.scale_y = 1.5
         playing = simulate_live.Playing.play
         row.operator("limber.play_simulation", icon='PLAY', depress=playing is not None)
         row.operator("limber.simulate_graph", icon='KEYFRAME_HLT')
+        if Recording.play is not None:
+            layout.operator("limber.bake_simulated", icon='REC')
         draw_progress(
-            layout, operators.LIMBER_OT_simulate_graph, simulate_live.LIMBER_OT_bake_simulated
+            layout,
+            operators.LIMBER_OT_simulate_graph,
+            simulate_live.LIMBER_OT_play_simulation,
+            simulate_live.LIMBER_OT_bake_simulated,
         )
         if playing is not None and playing.sentence:
             draw_text(layout, context, playing.sentence, icon='INFO')

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import get_type_hints
@@ -38,7 +39,7 @@ from styles import PROJECT, open_human, style_file
 
 def asked(*rigs: Object) -> dict:
     simulation = bpy.context.scene.limber.simulation
-    return simulating.asking(rigs, simulation, simulation)
+    return work.run(simulating.asking(rigs, simulation, simulation))
 
 
 def test_simulation_is_baked_where_the_character_stands(backend, jobs_root: Path) -> None:
@@ -125,7 +126,7 @@ def test_balls_become_objects_that_fly() -> None:
     throws = [{"radius": 0.2}, {"radius": 0.1}]
     found = balls.of_report(throws, {"balls": [falling, [None] * 8]}, 30.0)
     before = set(bpy.data.objects)
-    (ball,) = balls.bake(found, 2.0, 11)
+    (ball,) = work.run(balls.baking(found, 2.0, 11))
     assert set(bpy.data.objects) - before == {ball}, "what is never thrown is no object"
     assert ball.dimensions[:] == pytest.approx((0.2, 0.2, 0.2), rel=0.02), "units are two metres"
     for frame, height in ((17, 3.0), (18, 2.95), (19, 2.9), (25, 2.6)):
@@ -134,6 +135,11 @@ def test_balls_become_objects_that_fly() -> None:
         assert not ball.hide_render and not ball.hide_viewport
     bpy.context.scene.frame_set(16)
     assert ball.hide_render and ball.hide_viewport
+    worker = balls.baking([*found, *found], 2.0, 11)
+    before = set(bpy.data.objects), set(bpy.data.actions), set(bpy.data.meshes)
+    assert next(worker) < next(worker)
+    worker.close()
+    assert (set(bpy.data.objects), set(bpy.data.actions), set(bpy.data.meshes)) == before
 
 
 def test_goals_come_from_the_scene() -> None:
@@ -149,6 +155,14 @@ def test_goals_come_from_the_scene() -> None:
     simulation.target.location = (3.0, 4.0, 1.0)
     bpy.context.view_layer.update()
     assert asked(obj)["characters"][0]["goal"] == {"target": [3.0, 4.0]}
+    simulation.target.keyframe_insert("location", frame=1)
+    simulation.target.location.x = 22.0
+    simulation.target.keyframe_insert("location", frame=20)
+    bpy.context.scene.frame_set(7)
+    course = asked(obj)["characters"][0]["goal"]["target"]
+    assert len(course) == simulation.frames == 20 and course[0] == pytest.approx([3.0, 4.0])
+    assert course[-1] == pytest.approx([22.0, 4.0]) and bpy.context.scene.frame_current == 7
+    bpy.context.scene.frame_set(1)
     simulation.goal = 'PATH'
     with pytest.raises(RuntimeError, match="Choose a Curve"):
         bpy.ops.limber.simulate_graph()
@@ -161,6 +175,44 @@ def test_goals_come_from_the_scene() -> None:
     told = asked(obj)["characters"][0]["goal"]["path"]
     assert told["points"][-1] == [5.0, 0.0] and not told["closed"]
     assert "Curve: " in " ".join(draw_all()["LIMBER_PT_simulate"])
+
+
+def test_characters_go_to_each_other_or_to_one_of_them() -> None:
+    obj = ready_human()
+    simulation = bpy.context.scene.limber.simulation
+    simulation.goal = 'OTHERS'
+    with pytest.raises(RuntimeError, match="Characters that go to each other must be several"):
+        bpy.ops.limber.simulate_graph()
+    other = obj.copy()
+    other.name = "Other"
+    bpy.context.scene.collection.objects.link(other)
+    told = asked(obj, other)["characters"]
+    assert [each["goal"] for each in told] == [{"nearest": True}] * 2
+    simulation.goal, simulation.target = 'TARGET', other
+    told = asked(obj, other)["characters"]
+    assert told[0]["goal"] == {"character": 1} and "goal" not in told[1]
+    simulation.engine = 'BULLET'
+    with pytest.raises(UserError, match="Bullet simulates a single character"):
+        simulating.require_ready([obj, other], simulation, simulation)
+    assert asked(obj)["engine"] == "bullet"
+
+
+def test_the_floor_is_where_the_character_stands(backend, jobs_root: Path) -> None:
+    obj = ready_human()
+    assert asked(obj)["floor"] == pytest.approx(0.0, abs=1e-6)
+    obj.location.z = 2.0
+    bpy.context.view_layer.update()
+    assert asked(obj)["floor"] == pytest.approx(2.0, abs=1e-5)
+    stood = read_clip(obj, bpy.data.actions["Walk"])
+    assert bpy.ops.limber.simulate_graph(frames=5) == {'FINISHED'}
+    made = read_clip(obj, obj.animation_data.action)
+    assert made.root_positions[0, 2] == pytest.approx(stood.root_positions[0, 2], abs=0.1)
+    other = obj.copy()
+    other.name, other.location.z = "Other", 0.0
+    bpy.context.scene.collection.objects.link(other)
+    bpy.context.view_layer.update()
+    with pytest.raises(UserError, match="Other stands 2.0 m below Human"):
+        asked(obj, other)
 
 
 def test_what_to_do_then_is_told_to_each_rig_that_can() -> None:
@@ -193,6 +245,10 @@ def test_falls_and_rises_are_said_in_sentences() -> None:
     assert said((1.25, 1, 0, True)) == "Ann fell after 1.2 s"
     assert said((2.0, 1, 1, False)) == "Ann fell after 2.0 s and got up"
     assert said((2.0, 3, 3, False)) == ("Ann fell 3 times, first after 2.0 s, and got up each time")
+    reached = SimpleNamespace(name="Ann")
+    for at, words in ((3.25, "Ann reached its goal after 3.2 s"), (None, "Ann did not reach its")):
+        told = {"characters": [{"fell": None, "falls": 0, "rose": 0, "reached": at}]}
+        assert simulating.sentence(simulating.fates_of([reached], told)).startswith(words)
     assert said((2.0, 3, 1, True), (1.0, 4, 2, True)) == (
         "Ann fell 3 times, first after 2.0 s, and got up once; "
         "Bob fell 4 times, first after 1.0 s, and got up 2 times"
@@ -276,6 +332,26 @@ def test_keys_choose_what_characters_get_to(process, monkeypatch) -> None:
     play.stop()
 
 
+def test_a_target_that_is_moved_while_playing_is_told(process, monkeypatch) -> None:
+    ready_human()
+    empty = make_empty("Goal")
+    play = simulate_live.begin(bpy.context)
+    play._target = live.Target(empty, 2.0, [0])
+    sent = []
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "post", lambda name, told, **_: sent.append(told))
+        for place in ((0.0, 0.0, 0.0), (3.0, 4.0, 1.0), (3.0, 4.0, 2.0)):
+            empty.location = place
+            bpy.context.view_layer.update()
+            play.update()
+            play._waiting = 0
+        bpy.data.objects.remove(empty)
+        play.update()
+    play.stop()
+    told = [each["targets"] for each in sent]
+    assert told == [[], [{"character": 0, "target": [6.0, 8.0]}], [], []]
+
+
 def test_character_gets_to_the_chosen_controller(process) -> None:
     obj = open_human()
     models.add_file(obj, graph_file("Walk", "Run"))
@@ -335,7 +411,52 @@ def test_played_without_a_window_is_baked(process) -> None:
     assert read_clip(obj, obj.animation_data.action).frames == 12
     bpy.context.scene.frame_set(10)
     assert bpy.data.objects["Ball"].location[:] == pytest.approx((49.0, 0.0, 0.8), abs=0.03)
-    assert not live.Recording.clips
+    before = set(bpy.data.actions)
+    bpy.context.view_layer.objects.active = None
+    assert "Bake Played Simulation" in draw_with(obj)["LIMBER_PT_simulate"]
+    assert bpy.ops.limber.bake_simulated() == {'FINISHED'}, "as often as one wants, on who it was"
+    again = obj.animation_data.action
+    assert again not in before and again.name == "Human Simulated.001"
+    bpy.data.objects.remove(obj)
+    with pytest.raises(RuntimeError, match="A character that was played is gone"):
+        bpy.ops.limber.bake_simulated()
+
+
+def draw_with(obj: Object) -> dict[str, list[str]]:
+    """What panels show while a rig is active."""
+    before = bpy.context.view_layer.objects.active
+    bpy.context.view_layer.objects.active = obj
+    drawn = draw_all()
+    bpy.context.view_layer.objects.active = before
+    return drawn
+
+
+def test_playing_ends_once_whatever_fails(process, monkeypatch) -> None:
+    """As Blender calls it in a window: Enter while something else is at work, then once more."""
+    ready_human()
+    play = simulate_live.begin(bpy.context)
+    work.run(live.play_for(play, 4))
+    removed = []
+    operator = SimpleNamespace(_play=play, _timer="timer", _drawing="drawing", _work=None)
+    operator.reported = []
+    operator.report = lambda kind, text: operator.reported.append(text)
+    operator._there = lambda context: False
+    for name in ("_record", "_stop", "_begin", "_refuse", "start", "cancel"):
+        function = getattr(simulate_live.LIMBER_OT_play_simulation, name)
+        setattr(operator, name, partial(function, operator))
+    operator.doing = "Baking"
+    manager = SimpleNamespace(event_timer_remove=removed.append, windows=[])
+    view = SimpleNamespace(draw_handler_remove=lambda *told: removed.append(told[0]))
+    context = SimpleNamespace(workspace=None, window_manager=manager, scene=bpy.context.scene)
+    with monkeypatch.context() as patch:
+        patch.setattr(simulate_live.bpy, "types", SimpleNamespace(SpaceView3D=view))
+        patch.setattr(work.Work, "running", SimpleNamespace(doing="Reading"))
+        assert operator._record(context) == {'CANCELLED'}
+        assert operator._stop(context) == {'CANCELLED'}
+    assert sorted(removed) == ["drawing", "timer"]
+    assert "Limber is busy: reading" in operator.reported[0]
+    assert live.Recording.play is play, "and what was played can be baked yet"
+    assert bpy.ops.limber.bake_simulated() == {'FINISHED'}
 
 
 def test_playing_ends_with_a_sentence_when_the_rig_is_deleted(process) -> None:
