@@ -1,13 +1,14 @@
 """A body from a skeleton: which bones become links, their shapes, masses, joints and gains.
 
-Lengths come from the bones, joint kinds and limits from what the clips do. Everything can be
-corrected afterwards, since a `Body` is plain data.
+Lengths come from the bones, joint kinds and limits from what the clips do and the rig allows.
+Everything can be corrected afterwards, since a `Body` is plain data.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,32 +16,30 @@ from ..errors import UserError
 from ..motion import contacts, kinematics
 from ..motion.clip import Clip
 from ..motion.mirroring import mirror_clip
-from ..motion.rotations import (
-    IDENTITY,
-    Array,
-    conjugate,
-    multiply,
-    normalize,
-    to_rotation_vector,
-)
+from ..motion.rotations import IDENTITY, Array, conjugate, multiply, to_rotation_vector
 from ..motion.skeleton import Skeleton
 from .anatomy import Anatomy, anatomy
-from .body import Body, Link
+from .body import JOINTS, Body, Link
+from .joints import WIDEST, Allowed, jointed, mean_turn
 from .link_shapes import link_shapes
 from .shapes import Shape
 
 GRAVITY = 9.81
 STILL = np.radians(1.0)
 """A joint that turns less than this away from its mean in all clips is no joint of the body."""
-HINGE = np.radians(4.0)
-"""A knee or elbow whose turns stay this close to one axis, at the root mean square, is a hinge."""
-MARGIN = np.radians(30.0)
-"""How much further than in the clips a joint may go."""
-WIDEST = np.radians(170.0)
-"""Largest angle of a ball joint away from its centre: beyond π its rotation vector jumps."""
 HUMAN = 62.0 * GRAVITY * 1.7
 """Weight times height of the body for which gains are meant (§6)."""
 
+_CORRECTIONS = {
+    "mass",
+    "radius",
+    "stiffness",
+    "damping",
+    "strength",
+    "joint",
+    "lower",
+    "upper",
+}
 # Parts of a human's mass: de Leva 1996, means of women and men, ends of limbs included.
 _SHARES = {
     "head": 0.068,
@@ -66,8 +65,13 @@ class BodySettings:
     """Factor of all torque limits."""
     by_volume: bool = False
     """Whether masses follow from volumes even where anthropometric tables would fit."""
-    links: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Corrections by link: mass, radius factor (`radius`), stiffness, damping, strength."""
+    boxes: bool = False
+    """Whether the parts of the trunk are boxes, not capsules."""
+    from_clips: bool = True
+    """Whether clips tell which joints turn and how far."""
+    links: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Corrections by link: mass, radius factor (`radius`), stiffness, damping, strength; its joint
+    (ball or hinge), and `lower` and `upper`, its limits from its centre in radians."""
 
 
 def build(
@@ -75,29 +79,34 @@ def build(
     clips: Sequence[Clip] = (),
     settings: BodySettings | None = None,
     mesh: Mapping[int, Array] | None = None,
+    limits: Mapping[int, Allowed] | None = None,
 ) -> Body:
     """The body of a skeleton.
 
     `clips` tell which joints turn and how far; `mesh` gives the vertices `(n, 3)` at rest that each
-    joint carries, from which shapes are then fitted.
+    joint carries, from which shapes are then fitted; `limits` are those of joints in the rig.
     """
     settings = settings or BodySettings()
+    limits = limits or {}
+    if not settings.from_clips:
+        clips = ()
     mass = settings.mass or skeleton.mass
     if not (np.isfinite(mass) and mass > 0.0):
         raise UserError("The body weighs nothing; enter its mass in kilograms.")
     turned = _turned(skeleton, clips)
     parts = anatomy(skeleton, _moving(skeleton, turned))
-    shapes = link_shapes(skeleton, parts, mesh, _radii(settings))
+    _check_corrections(settings, [skeleton.names[joint] for joint in parts.joints])
+    shapes = link_shapes(skeleton, parts, mesh, _radii(settings), boxes=settings.boxes)
     masses = _masses(parts, shapes, mass, settings)
     scale = mass * GRAVITY * contacts.size(skeleton) / HUMAN
     links = []
     for number, joint in enumerate(parts.joints):
         parent = parts.parents[number]
-        above = skeleton.rest_heads[parts.joints[parent]] if parent >= 0 else np.zeros(3)
+        origin = skeleton.rest_heads[parts.joints[parent]] if parent >= 0 else np.zeros(3)
         link = Link(
             name=skeleton.names[joint],
             parent=parent,
-            place=_three(skeleton.rest_heads[joint] - above),
+            place=_three(skeleton.rest_heads[joint] - origin),
             joint="free" if parent < 0 else "ball",
             part=parts.names[number],
             mass=masses[number],
@@ -105,10 +114,29 @@ def build(
             joints=parts.members[number],
         )
         if parent >= 0:
-            link = _jointed(link, parts, number, turned)
+            above = turned[:, parts.joints[parent]]
+            turns = multiply(conjugate(above), turned[:, joint])
+            kind = _kind(link, skeleton, settings, {} if len(turned) > 1 else limits)
+            link = jointed(link, turns, parts.side, limits.get(joint), kind)
             link = _with_gains(link, settings, scale)
         links.append(_corrected(link, settings.links.get(link.name, {})))
     return Body(skeleton, tuple(links), parts.ground)
+
+
+def _kind(
+    link: Link, skeleton: Skeleton, settings: BodySettings, limits: Mapping[int, Allowed]
+) -> str:
+    """ball or hinge where that is given; both sides of a body are of one kind."""
+    pair = link.joints[0], skeleton.mirror[link.joints[0]]
+    told = (settings.links.get(skeleton.names[each], {}) for each in pair)
+    kinds = {str(values["joint"]) for values in told if "joint" in values}
+    if len(kinds) > 1:
+        one, other = (skeleton.names[each] for each in pair)
+        raise UserError(f"The joints of {one!r} and {other!r} must be of one kind; correct one.")
+    if kinds or link.part in ("knee", "elbow"):
+        return next(iter(kinds), "")
+    only = {each in limits and limits[each].only_axis() is not None for each in pair}
+    return "ball" if len(only) > 1 else ""
 
 
 def _radii(settings: BodySettings) -> dict[str, float]:
@@ -146,46 +174,6 @@ def _moving(skeleton: Skeleton, turned: Array) -> list[bool]:
     return found
 
 
-def mean_turn(turns: Array) -> Array:
-    """The rotation nearest to all of `(n, 4)`: the main axis of their outer products."""
-    values, vectors = np.linalg.eigh(turns.T @ turns)
-    found = vectors[:, int(np.argmax(values))]
-    return normalize(found if found[0] >= 0 else -found)
-
-
-def _jointed(link: Link, parts: Anatomy, number: int, turned: Array) -> Link:
-    """With the kind, centre and limits of its joint."""
-    joint, parent = parts.joints[number], parts.joints[parts.parents[number]]
-    local = multiply(conjugate(turned[:, parent]), turned[:, joint])
-    centre = mean_turn(local)
-    away = to_rotation_vector(multiply(conjugate(centre), local))
-    if link.part in ("knee", "elbow"):
-        axis, beside = _main_axis(away)
-        if len(turned) < 2:
-            return replace(link, joint="hinge", axis=_three(parts.side), lower=-2.6, upper=2.6)
-        if beside < HINGE:
-            angles = away @ axis
-            return replace(
-                link,
-                joint="hinge",
-                axis=_three(axis),
-                centre=_four(centre),
-                lower=float(angles.min() - MARGIN),
-                upper=float(angles.max() + MARGIN),
-            )
-    widest = float(np.linalg.norm(away, axis=1).max()) + MARGIN
-    known = len(turned) > 1
-    return replace(
-        link, centre=_four(centre), upper=min(max(widest, 1.0), WIDEST) if known else WIDEST
-    )
-
-
-def _main_axis(away: Array) -> tuple[Array, float]:
-    """The axis about which rotation vectors `(n, 3)` mostly turn, and how much is beside it."""
-    values, vectors = np.linalg.eigh(away.T @ away / len(away))
-    return vectors[:, 2], float(np.sqrt(max(values[0] + values[1], 0.0)))
-
-
 def _with_gains(link: Link, settings: BodySettings, scale: float) -> Link:
     """Gains of §6, and torque limits that people have, for a body of another weight or height."""
     stiffness, damping = 500.0, 50.0
@@ -202,11 +190,38 @@ def _with_gains(link: Link, settings: BodySettings, scale: float) -> Link:
     )
 
 
-def _corrected(link: Link, values: Mapping[str, float]) -> Link:
-    known = {name: float(value) for name, value in values.items() if name != "radius"}
-    if not known.keys() <= {"mass", "stiffness", "damping", "strength"}:
-        raise UserError(f"The body cannot be told {min(known)!r} of {link.name!r}.")
-    return replace(link, **known)  # type: ignore[arg-type]
+def _corrected(link: Link, values: Mapping[str, Any]) -> Link:
+    known = {name: values[name] for name in values if name not in ("radius", "joint")}
+    if link.parent < 0:
+        known = {name: value for name, value in known.items() if name not in ("lower", "upper")}
+    link = replace(link, **known)
+    if link.joint == "ball":
+        link = replace(link, lower=-np.pi, upper=min(link.upper, WIDEST))
+    if link.parent >= 0 and not max(link.lower, -np.pi) < link.upper <= np.pi:
+        raise UserError(
+            f"The limits of {link.name!r} leave its joint no room; make the first one smaller than "
+            "the other, and both at most half a turn."
+        )
+    return link
+
+
+def _check_corrections(settings: BodySettings, names: Sequence[str]) -> None:
+    """A `UserError` for corrections that cannot be made."""
+    for name, values in settings.links.items():
+        if name not in names:
+            raise UserError(
+                f"{name!r} is corrected, but no part of the body now; use clips in which it moves, "
+                "or take back its correction."
+            )
+        for key, value in values.items():
+            if key not in _CORRECTIONS:
+                raise UserError(f"The body cannot be told {key!r} of {name!r}.")
+            if (value not in JOINTS[1:]) if key == "joint" else not _is_number(value):
+                raise UserError(f"The {key} of {name!r} is {value!r}; correct it.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and bool(np.isfinite(value))
 
 
 def _masses(
@@ -239,8 +254,3 @@ def _table(regions: set[str]) -> dict[str, float]:
 def _three(values: Array) -> tuple[float, float, float]:
     x, y, z = (float(value) for value in values)
     return x, y, z
-
-
-def _four(values: Array) -> tuple[float, float, float, float]:
-    w, x, y, z = (float(value) for value in values)
-    return w, x, y, z

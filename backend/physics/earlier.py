@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,9 @@ from .control_graph import ControlGraph
 from .fragments import Fragments
 from .policy import Policy
 from .states import local_turns, own_spins
+
+SAME = 1e-3
+"""Part by which masses and gains of one body may differ."""
 
 
 def adopted(
@@ -85,6 +89,36 @@ def same_size(one: Body, other: Body) -> bool:
     both = [(mine, theirs) for mine, theirs in enumerate(_numbers(one, other)) if theirs >= 0]
     mine, theirs = (list(numbers) for numbers in zip(*both))
     return bool(np.allclose(one.places[mine], other.places[theirs], atol=1e-3))
+
+
+def body_of_locked(body: Body, graphs: Sequence[ControlGraph], locked: Sequence[str]) -> Body:
+    """The body that locked controllers were learned with, of the first of some graphs that knows
+    one; a `UserError` where ours differs by more than by what clips say of its joints.
+
+    What stays as it is would do something else on joints with other centres and limits.
+    """
+    for graph in graphs:
+        known = [name for name in locked if graph.skill.named(name) >= 0]
+        if known and same_size(graph.body, body):
+            _check_as_strong(body, graph.body, known[0])
+            return graph.body
+    return body
+
+
+def _check_as_strong(body: Body, other: Body, label: str) -> None:
+    changed = f"{label!r} is locked and was learned with a body"
+    ask = "set the Body panel as it was then, or unlock the controller."
+    if not np.isclose(body.mass, other.mass, rtol=SAME):
+        raise UserError(f"{changed} of {other.mass:.1f} kg, not {body.mass:.1f} kg; {ask}")
+    for mine, theirs in enumerate(_numbers(body, other)):
+        if theirs < 1:
+            continue
+        one, before = body.links[mine], other.links[theirs]
+        for name in ("stiffness", "damping", "strength"):
+            value, was = float(getattr(one, name)), float(getattr(before, name))
+            if not np.isclose(value, was, rtol=SAME):
+                kept = f"whose {one.name!r} has a {name} of {was:.4g}, not {value:.4g}"
+                raise UserError(f"{changed} {kept}; {ask}")
 
 
 def states_on(body: Body, other: Body, states: Array) -> Array:

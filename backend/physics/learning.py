@@ -24,9 +24,8 @@ from ..motion.rotations import Array
 from ..motion.skeleton import Indices
 from ..runtime.jobs import Job
 from ..runtime.limber_file import Content
-from ..runtime.settings import settings_of
 from .control_graph import ControlGraph
-from .earlier import adopted, same_size, with_ways
+from .earlier import adopted, body_of_locked, with_ways
 from .engine import Heeding
 from .falling import fallen_bodies
 from .fragments import Fragments
@@ -47,6 +46,7 @@ from .practice import (
     policy_of,
     restored,
 )
+from .told import from_told
 from .told_body import told_body
 from .workers_engine import open_everywhere
 
@@ -68,6 +68,8 @@ class Settings:
     """mujoco or bullet."""
     ray_address: str = ""
     """Of a Ray cluster that simulates; this machine's cores if left out."""
+    clip: str = ""
+    """Label of the clip that is a single skill, where others just show how joints move."""
     symmetric: bool = True
     """Whether both steps of the gait are alike, and are learned as one; of a single skill."""
     plan: dict[str, Any] = field(default_factory=dict)
@@ -104,15 +106,15 @@ class Learning:
     def __init__(self, job: Job, settings: Settings, plan: Plan, clips: list[Clip]) -> None:
         self.job, self.settings = job, settings
         guided = {"iterations": settings.iterations, **settings.guided}
-        self.guided = settings_of(Guided, guided)
-        self.polishing = settings_of(Polishing, settings.polishing)
+        self.guided = from_told(Guided, guided)
+        self.polishing = from_told(Polishing, settings.polishing)
         told = settings.earlier
         paths = [told] if isinstance(told, str) else told
         graphs = [ControlGraph.load(Path(path)) for path in paths if path]
         body = told_body(clips[0].skeleton, clips, settings.body)
-        if any(each.locked for each in plan.controllers):
-            # What stays as it is was learned with that body, not with one of other joint limits.
-            body = next((g.body for g in graphs if same_size(g.body, body)), body)
+        locked = [each.name for each in plan.controllers if each.locked]
+        if locked:
+            body = body_of_locked(body, graphs, locked)
         self.skill = linked(body, plan, clips)
         self.policy = silent(self.skill, self.guided.open_spread)
         self.known = np.zeros(len(self.skill), dtype=bool)
@@ -370,9 +372,10 @@ def learn_skill(job: Job) -> None:
     """Writes `result.limber`, a control graph of one controller, and `report.json`."""
     settings = _settings(job)
     clips = job.clips()
-    if len(clips) != 1:
+    chosen = [clip for clip in clips if clip.label == (settings.clip or clip.label)]
+    if len(chosen) != 1:
         raise UserError("One skill is learned at a time; choose one cyclic clip.")
-    clip = clips[0]
+    clip = chosen[0]
     if not clip.loop:
         raise UserError(f"The clip {clip.label!r} does not loop; mark it as cyclic to learn it.")
     only = Controller(
@@ -393,7 +396,7 @@ def learn_graph(job: Job) -> None:
 
 
 def _settings(job: Job) -> Settings:
-    settings = settings_of(Settings, job.spec.settings)
+    settings = from_told(Settings, job.spec.settings)
     settings.check()
     return settings
 

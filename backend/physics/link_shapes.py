@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..motion import contacts
-from ..motion.rotations import Array
+from ..motion.rotations import Array, from_rotation_matrix
 from ..motion.skeleton import Skeleton
 from .anatomy import Anatomy
-from .shapes import Shape, capsule
+from .shapes import Shape, capsule, ends
 
 SLIM = {"hip": 0.15, "knee": 0.125, "shoulder": 0.16, "elbow": 0.14, "wrist": 0.25}
 """Radius of a limb as a part of its length."""
@@ -27,6 +27,9 @@ FOOT_LENGTH = 0.105
 """A foot reaches at least so far ahead of its ankle, as a part of the size."""
 FEWEST = 12
 """Vertices from which a shape is fitted."""
+WIDE = 1.25
+"""How much wider than a square an upright box of the trunk is, and less deep."""
+_UP = np.array([0.0, 0.0, 1.0])
 
 
 def link_shapes(
@@ -34,18 +37,22 @@ def link_shapes(
     parts: Anatomy,
     mesh: Mapping[int, Array] | None,
     factors: Mapping[str, float],
+    *,
+    boxes: bool = False,
 ) -> list[tuple[Shape, ...]]:
-    """One or two solids for each link, in its own frame."""
+    """One or two solids for each link, in its own frame; with `boxes` those of the trunk."""
     found = []
     for number, joint in enumerate(parts.joints):
         factor = factors.get(skeleton.names[joint], 1.0)
-        skin = _skin(parts, number, mesh)
+        skin = _skin(parts, number, mesh) - skeleton.rest_heads[joint]
+        boxed = boxes and parts.names[number] in ("hips", "waist") and parts.sides[number] == 0
         if parts.names[number] == "ankle":
             found.append(_foot(skeleton, parts, number, factor))
         elif len(skin) >= FEWEST:
-            found.append((fitted(skin - skeleton.rest_heads[joint], factor),))
+            found.append((fitted_box(skin, parts.side, factor) if boxed else fitted(skin, factor),))
         else:
-            found.append(_plain(skeleton, parts, number, factor))
+            plain = _plain(skeleton, parts, number, factor)
+            found.append(tuple(_box(each, parts.side) for each in plain) if boxed else plain)
     return found
 
 
@@ -68,6 +75,42 @@ def fitted(points: Array, factor: float = 1.0) -> Shape:
     inner = max(0.5 * (high - low) - radius, 0.0)
     centre = middle + 0.5 * (low + high) * axis
     return capsule(centre - inner * axis, centre + inner * axis, radius)
+
+
+def fitted_box(points: Array, side: Array, factor: float = 1.0) -> Shape:
+    """A box around points `(n, 3)`, upright and across a body whose left is where `side` is."""
+    axes = np.stack([side, np.cross(_UP, side), _UP], axis=1)
+    low, high = np.quantile(points @ axes, [0.05, 0.95], axis=0)
+    half = np.maximum(0.5 * (high - low) * [factor, factor, 1.0], 1e-3)
+    return _of_box(axes, half, axes @ (0.5 * (low + high)))
+
+
+def _box(shape: Shape, side: Array) -> Shape:
+    """A box as large as a capsule, and along it; an upright one is wider than deep, as trunks."""
+    (start, stop), radius = ends(shape)
+    way = stop - start
+    length = float(np.linalg.norm(way))
+    upright = length < 1e-9 or abs(way @ side) < 0.7 * length
+    along = way / length if length > 1e-9 else _UP
+    if along @ _UP < 0.0:
+        along = -along
+    across = side if upright else np.cross(side, _UP)
+    across = across - (across @ along) * along
+    across = across / np.linalg.norm(across)
+    axes = np.stack([across, np.cross(along, across), along], axis=1)
+    # Of the capsule's volume: a square as large as its circle, and ends as long as its round ones.
+    wide = WIDE if upright else 1.0
+    thick = 0.5 * np.sqrt(np.pi) * radius
+    half = np.array([wide * thick, thick / wide, 0.5 * length + 2.0 / 3.0 * radius])
+    return _of_box(axes, half, np.array(shape.place))
+
+
+def _of_box(axes: Array, half: Array, place: Array) -> Shape:
+    """A box of half extents `(3,)` along the columns of `axes`."""
+    x, y, z = (float(value) for value in half)
+    w, i, j, k = (float(value) for value in from_rotation_matrix(axes))
+    a, b, c = (float(value) for value in place)
+    return Shape("box", (x, y, z), (a, b, c), (w, i, j, k))
 
 
 def _plain(skeleton: Skeleton, parts: Anatomy, number: int, factor: float) -> tuple[Shape, ...]:

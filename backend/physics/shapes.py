@@ -96,11 +96,15 @@ def capsule(start: Array, end: Array, radius: float) -> Shape:
 
 
 def ends(shape: Shape) -> tuple[Array, float]:
-    """Centres `(2, 3)` of a capsule's ends in the link's frame (both one for others), and the
-    radius around them."""
-    half = shape.size[1] if shape.kind == "capsule" else 0.0
-    away = rotate(np.array(shape.turn), np.array([0.0, 0.0, half]))
-    radius = min(shape.size) if shape.kind == "box" else shape.size[0]
+    """Centres `(2, 3)` of a capsule's ends in the link's frame (of a sphere both one), and the
+    radius around them; of a box those of the capsule in its middle."""
+    away, radius = np.zeros(3), shape.size[0]
+    if shape.kind == "box":
+        radius, longest = min(shape.size), int(np.argmax(shape.size))
+        away[longest] = shape.size[longest] - radius
+    elif shape.kind == "capsule":
+        away[2] = shape.size[1]
+    away = rotate(np.array(shape.turn), away)
     return np.array(shape.place) + np.stack([away, -away]), float(radius)
 
 

@@ -23,10 +23,10 @@ from ..motion.rotations import (
 )
 from . import clip_states
 from .body import Body
-from .building import mean_turn
 from .engine import STEP
 from .features import two_feet
 from .fragments import LEGS, Chain, Fragments, at_origin
+from .joints import mean_turn
 from .landing import landing
 from .mirrored import Mirror
 from .reference import FRAGMENT, grounded

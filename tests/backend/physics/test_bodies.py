@@ -12,9 +12,17 @@ import pytest
 from backend.errors import UserError
 from backend.motion import bvh, kinematics
 from backend.motion.clip import Clip
-from backend.motion.rotations import from_axis_angle, multiply, normalize, rotate, to_matrix
+from backend.motion.rotations import (
+    from_axis_angle,
+    multiply,
+    normalize,
+    rotate,
+    to_matrix,
+    to_rotation_vector,
+)
 from backend.physics import building, clip_states, dynamics
 from backend.physics.body import Body
+from backend.physics.joints import Allowed
 from backend.physics.mjcf import mjcf
 from backend.physics.mujoco_engine import MujocoEngine
 from backend.physics.shapes import Shape, capsule, together
@@ -253,6 +261,115 @@ def test_knees_are_hinges_and_shoulders_are_not() -> None:
         twisted.append(replace(clip, rotations=turns))
     free = building.build(body.skeleton, twisted)
     assert free.links[free.named("shin.L")].joint == "ball"
+
+
+def ranged(skeleton, **ranges: list) -> dict[int, Allowed]:
+    """Limits of bones: for each angle a least and a largest one in degrees."""
+    found = {}
+    for name, angles in ranges.items():
+        joint = skeleton.index(name.replace("_L", ".L"))
+        low, high = np.radians(np.array(angles, dtype=float).T)
+        found[joint] = Allowed(skeleton.rest_rotations[joint], low, high)
+    return found
+
+
+def test_limits_are_those_of_the_rig_but_for_what_clips_do() -> None:
+    skeleton, clip = human().skeleton, motion("walk")
+    free = building.build(skeleton, [clip])
+    number = free.named("shin.L")
+    knee, hip = free.links[number], free.links[free.named("thigh.L")]
+    # The rest frames of these bones are the world's, in which knees bend about X.
+    sign = float(np.sign(knee.axis[0]))
+    at = float(to_rotation_vector(np.array(knee.centre))[0])
+    angles = sign * clip_states.poses(free, clip)[:, free.q_slices[number]] + at
+    bounds = [float(np.degrees(angle)) for angle in (angles.min() - 0.2, angles.max() + 0.25)]
+    narrow = ranged(skeleton, shin_L=[bounds, [0, 0], [0, 0]], thigh_L=[[-1, 1]] * 3)
+    limited = building.build(skeleton, [clip], limits=narrow)
+    found = limited.links[number]
+    span = np.ptp(angles)
+    assert found.upper - found.lower == pytest.approx(span + 0.45, abs=1e-6)
+    assert knee.upper - knee.lower > span + 0.9
+    # A hip that the walk moves further than the rig allows keeps what the walk does.
+    rows = clip_states.poses(free, clip)[:, free.q_slices[free.named("thigh.L")]]
+    done = np.linalg.norm(to_rotation_vector(rows), axis=1).max()
+    assert done < limited.links[free.named("thigh.L")].upper < done + 0.1 < hip.upper
+
+
+def test_a_rig_tells_joints_without_clips() -> None:
+    skeleton = human().skeleton
+    told = ranged(
+        skeleton,
+        shin_L=[[-10, 150], [0, 0], [0, 0]],
+        chest=[[-20, 40], [-30, 30], [-np.inf, np.inf]],
+        neck=[[0, 0], [-60, 60], [0, 0]],
+    )
+    body = building.build(skeleton, limits=told)
+    knee, chest, neck = (body.links[body.named(name)] for name in ("shin.L", "chest", "neck"))
+    assert (knee.joint, chest.joint, neck.joint) == ("hinge", "ball", "hinge")
+    # About the middle of what the rig allows.
+    reach = (np.degrees(knee.lower), np.degrees(knee.upper))
+    assert reach == pytest.approx((-80.0, 80.0), abs=1e-6)
+    np.testing.assert_allclose(np.abs(neck.axis), [0.0, 1.0, 0.0], atol=1e-9)
+    assert chest.upper > 3.0 * 0.98, "one angle is free"
+    middle = to_rotation_vector(np.array(knee.centre))
+    np.testing.assert_allclose(np.degrees(middle), [70.0, 0.0, 0.0], atol=1e-6)
+
+
+def test_joints_are_as_they_are_corrected() -> None:
+    clip = motion("walk")
+
+    def built(**links: dict) -> Body:
+        told = {name.replace("_", ".", 1): values for name, values in links.items()}
+        return building.build(clip.skeleton, [clip], building.BodySettings(links=told))
+
+    body = built(thigh_L={"joint": "hinge", "lower": -0.5, "upper": 0.75})
+    hip, other = (body.links[body.named(f"thigh.{side}")] for side in "LR")
+    assert (hip.joint, hip.lower, hip.upper) == ("hinge", -0.5, 0.75)
+    assert other.joint == "hinge", "both sides are of one kind"
+    assert np.abs(hip.axis[0]) > 0.9, "about which it turns most"
+    knee = built(shin_L={"joint": "ball", "upper": 2.0})
+    assert knee.links[knee.named("shin.L")].joint == "ball"
+    assert knee.links[knee.named("shin.L")].upper == 2.0
+    for links, sentence in (
+        ({"shin_L": {"joint": "spring"}}, "The joint of 'shin.L' is 'spring'"),
+        ({"shin_L": {"lower": 1.0, "upper": 0.5}}, "leave its joint no room"),
+        ({"shin_L": {"mass": "heavy"}}, "The mass of 'shin.L' is 'heavy'"),
+        ({"shin_L": {"joint": "ball"}, "shin_R": {"joint": "hinge"}}, "must be of one kind"),
+        ({"tail": {"mass": 1.0}}, "'tail' is corrected, but no part of the body now"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            built(**links)
+
+
+def test_clips_that_are_not_to_tell_of_joints_do_not() -> None:
+    clip = motion("walk")
+    settings = building.BodySettings(from_clips=False)
+    assert building.build(clip.skeleton, [clip], settings).to_json() == (
+        building.build(clip.skeleton).to_json()
+    )
+
+
+def test_trunks_of_boxes_weigh_as_much_and_stand() -> None:
+    clip = motion("walk")
+    plain, boxed = (
+        building.build(clip.skeleton, [clip], building.BodySettings(mass=62.0, boxes=boxes))
+        for boxes in (False, True)
+    )
+    changed = [n for n, link in enumerate(boxed.links) if link.shapes[0].kind == "box"]
+    assert {boxed.links[n].part for n in changed} == {"hips", "waist"}
+    for number in changed:
+        box, capsule_ = boxed.links[number].shapes[0], plain.links[number].shapes[0]
+        assert box.volume == pytest.approx(capsule_.volume, rel=1e-6)
+        np.testing.assert_allclose(box.place, capsule_.place)
+    chest = boxed.links[boxed.named("chest")].shapes[0]
+    sideways = np.abs(to_matrix(np.array(chest.turn)) @ np.diag(chest.size))[:, 0]
+    assert sideways[0] == pytest.approx(max(chest.size[:2])), "wider than deep"
+    engine = MujocoEngine(boxed)
+    start = at_rest(boxed)
+    targets = np.repeat(clip_states.targets(boxed, start)[:, None], 400, axis=1)
+    after = engine.simulate(start, targets)
+    engine.close()
+    assert after[0, 2] == pytest.approx(start[0, 2], abs=0.03)
 
 
 def test_clips_come_back_from_states() -> None:

@@ -70,6 +70,11 @@ def test_forgotten_and_wrong_settings_are_sentences() -> None:
         ask(session, requests.tell_body, {"name": "Human", "kept": True})
     with pytest.raises(UserError, match="no setting 'colour'"):
         ask(session, requests.tell_body, *told(clip, {"colour": 1.0}))
+    with pytest.raises(UserError, match="settings of the body do not fit: mass is 'heavy'"):
+        ask(session, requests.tell_body, *told(clip, {"mass": "heavy"}))
+    with pytest.raises(UserError, match="settings of the body do not fit: the limits of"):
+        limits = {clip.skeleton.names[1]: [[0.0], [1.0]]}
+        ask(session, requests.tell_body, *told(clip, {"limits": limits}))
     with pytest.raises(UserError, match="weighs nothing"):
         ask(session, requests.tell_body, *told(clip, {"mass": -1.0}))
     ask(session, requests.tell_body, *told(clip))

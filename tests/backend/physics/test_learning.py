@@ -13,15 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from backend.errors import UserError
+from backend.motion.clip import Clip
 from backend.physics import learning, practice
+from backend.physics.body import Body
+from backend.physics.building import BodySettings, build
 from backend.physics.control_graph import ControlGraph
+from backend.physics.earlier import body_of_locked
 from backend.physics.fragments import Fragments
 from backend.physics.graph_plan import Controller, Plan
-from backend.physics.policy import Policy
+from backend.physics.policy import Policy, silent
 from backend.physics.polishing import Polisher
+from backend.physics.skill import gait
 from backend.runtime import job_folder, jobs
 
-from .bodies import motion
+from .bodies import human, motion
 
 SMALL: dict[str, Any] = {
     "iterations": 1,
@@ -203,6 +209,39 @@ def test_a_graph_begins_with_a_skill_that_stays_as_it_is_when_locked(tmp_path: P
     np.testing.assert_allclose(
         found.skill.starts[: len(known.skill)], known.skill.starts, atol=1e-9
     )
+
+
+def test_what_is_locked_keeps_its_body_or_says_why_not() -> None:
+    clips = [motion("walk"), motion("kick")]
+
+    def built(*those: Clip, **settings: Any) -> Body:
+        return build(clips[0].skeleton, those, BodySettings(**{"mass": 62.0, **settings}))
+
+    skill = gait(built(clips[0]), clips[0])
+    graph = ControlGraph(skill, silent(skill, 0.05))
+    # Joints that other clips tell otherwise are as they were.
+    assert body_of_locked(built(*clips), [graph], ["walk"]) is skill.body
+    other = built(*clips, strength=2.0)
+    assert body_of_locked(other, [graph], ["run"]) is other
+    for settings, sentence in (
+        ({"strength": 2.0}, "'walk' is locked .* has a strength of .*, not"),
+        ({"mass": 80.0}, "with a body of 62.0 kg, not 80.0 kg; set the Body panel"),
+        ({"links": {"chest": {"damping": 9.0}}}, "whose 'chest' has a damping of .*, not 9;"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            body_of_locked(built(*clips, **settings), [graph], ["walk"])
+
+
+def test_clips_that_are_not_learned_tell_of_joints(tmp_path: Path) -> None:
+    """The body of the job is that of all its clips, as the panel shows it."""
+    clips = [motion(name) for name in ("walk", "kick", "spinkick")]
+    asked = {**SMALL, "updates": 0, "clip": "walk"}
+    folder = job_folder.create_at(tmp_path / "job", job_folder.Spec("learn_skill", asked), clips)
+    status = jobs.run(folder)
+    assert status.state == "done", status.sentence
+    found = ControlGraph.load(folder / "result.limber")
+    assert [each.label for each in found.skill.chains] == ["walk"]
+    assert found.body.to_json() == human().to_json()
 
 
 def test_what_is_locked_must_have_been_learned(tmp_path: Path) -> None:
