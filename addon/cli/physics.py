@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import bpy
-from bpy.types import NodeTree, Object
+from bpy.types import NodeTree, Object, PropertyGroup
 
 from ...backend.errors import UserError
 from .. import jobs, settings, work
 from ..model_list import copy_result
 from ..ops.jobs import see_through
 from ..physics import bodies, graphs, learning, models, physical, simulating
-from ..physics.simulate_props import LearnOptions, SimulateSettings
+from ..physics.simulate_props import LearnOptions
 from ..rig import read_rig
 from ..vae.walking import report
 from .common import (
@@ -34,6 +37,9 @@ from .common import (
     show,
     target_file,
 )
+
+PUSH = 0.1
+"""Seconds of a push."""
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -54,26 +60,22 @@ def _make_physical(options: argparse.Namespace) -> int:
     obj = character(options)
     target = target_file(options)
     read = read_clips(obj, chosen_sources(obj, options))
-    _correct(obj, options)
-    panel = bpy.context.scene.limber.physical
-    panel.root_motion, panel.engine = options.root_motion.upper(), options.engine.upper()
+    asked = _untouched(bpy.context.scene.limber.physical)
+    asked.root_motion, asked.engine = options.root_motion.upper(), options.engine.upper()
+    asked.ray_address = options.ray_address
     for name in ("samples", "passes", "rounds"):
         if getattr(options, name) is not None:
-            setattr(panel, name, getattr(options, name))
+            setattr(asked, name, getattr(options, name))
     labels = [clip.label for clip in read]
     label = f"{physical.named(labels)} for {obj.name}"
-    folder = jobs.create(
-        settings.jobs_folder(),
-        physical.KIND,
-        work.run(physical.asking(obj, read_rig(obj), panel)),
-        read,
-        label=label,
-        seed=options.seed,
-    )
+    with _corrected(obj, options):
+        told = work.run(physical.asking(obj, read_rig(obj), asked))
+    root = settings.jobs_folder()
+    folder = jobs.create(root, physical.KIND, told, read, label=label, seed=options.seed)
     say(f"Job {folder.name}")
     jobs.start(folder, python)
     see_through(folder, say)
-    made = work.run(physical.baking(obj, folder, panel))
+    made = work.run(physical.baking(obj, folder, asked))
     save_file(target)
     rows = [
         {
@@ -88,6 +90,17 @@ def _make_physical(options: argparse.Namespace) -> int:
     ]
     show({"file": str(target), "clips": rows}, options.json, [each.sentence for each in made])
     return FINE
+
+
+def _untouched(panel: PropertyGroup) -> SimpleNamespace:
+    """A panel's settings as they are at first, to be changed without changing those of the file."""
+    empty = {'COLLECTION': list, 'POINTER': lambda: None}
+    return SimpleNamespace(
+        **{
+            each.identifier: empty[each.type]() if each.type in empty else each.default
+            for each in panel.bl_rna.properties
+        }
+    )
 
 
 def _learn_skill(options: argparse.Namespace) -> int:
@@ -160,21 +173,22 @@ def _simulate(options: argparse.Namespace) -> int:
     settings.backend_python()
     obj = character(options)
     target = target_file(options)
-    if options.graph is not None:
-        models.check(options.graph.absolute(), read_rig(obj).skeleton)
-        models.add_file(obj, options.graph.absolute())
-    panel = bpy.context.scene.limber.simulation
-    panel.frames, panel.frame_start = options.frames, options.start
-    panel.controller, panel.name = options.controller, options.name
-    panel.seed = options.seed
+    asked = _untouched(bpy.context.scene.limber.simulation)
+    asked.frames, asked.frame_start = options.frames, options.start
+    asked.controller, asked.name = options.controller, options.name
+    asked.seed, asked.engine = options.seed, options.engine.upper()
+    asked.root_motion = options.root_motion.upper()
     if options.want:
         wander = options.want == simulating.WANDER
-        panel.then, panel.want = 'WANDER' if wander else 'CONTROLLER', options.want
-    _steer(panel, options)
+        asked.then, asked.want = 'WANDER' if wander else 'CONTROLLER', options.want
+    _steer(asked, options)
     for frame, *force in options.push or ():
-        entry = panel.pushes.add()
-        entry.character, entry.frame, entry.force = obj, round(frame), force
-    made = work.run(simulating.making([obj], panel, panel))
+        push = SimpleNamespace(character=obj, frame=round(frame), force=force, seconds=PUSH)
+        asked.pushes.append(push)
+    asked.throws += [_throw(*told) for told in options.throw or ()]
+    with _with_graph(obj, options.graph):
+        found = [obj, *_others(obj)] if options.every else [obj]
+        made = work.run(simulating.making(found, asked, asked))
     save_file(target)
     rows = []
     for action in made.actions:
@@ -186,20 +200,60 @@ def _simulate(options: argparse.Namespace) -> int:
     return FINE
 
 
-def _steer(panel: SimulateSettings, options: argparse.Namespace) -> None:
-    """Sets in the scene where the character is to go."""
-    objects = bpy.context.scene.objects
-    for name in ("target", "path"):
-        chosen = getattr(options, name)
-        if chosen is None:
-            continue
-        if chosen not in objects or (name == "path" and objects[chosen].type != 'CURVE'):
-            what = "Curve" if name == "path" else "object"
-            raise UserError(f"There is no {what} named {chosen!r} in the scene; check its name.")
-        setattr(panel, name, objects[chosen])
-        panel.goal = name.upper()
+def _others(obj: Object) -> list[Object]:
+    """All other characters that have learned something."""
+    rigs = (each for each in bpy.context.view_layer.objects if each.type == 'ARMATURE')
+    return [each for each in rigs if each != obj and models.active(each) is not None]
+
+
+@contextlib.contextmanager
+def _with_graph(obj: Object, path: Path | None) -> Iterator[None]:
+    """Has a character use the learned graph in a file for a while."""
+    if path is None:
+        yield
+        return
+    models.check(path.absolute(), read_rig(obj).skeleton)
+    body = obj.limber.body
+    before, count = body.learned_index, len(body.learned)
+    models.add_file(obj, path.absolute())
+    try:
+        yield
+    finally:
+        if len(body.learned) > count:
+            models.remove(obj, count)
+        body.learned_index = before
+
+
+def _throw(frame: str, name: str, speed: str) -> SimpleNamespace:
+    """A ball as the Balls panel has them."""
+    try:
+        when, fast = round(float(frame)), float(speed)
+    except ValueError as error:
+        raise UserError(
+            "Give balls as a frame, an object and metres per second, such as --throw 30 Empty 8."
+        ) from error
+    source = _object(name, "object")
+    return SimpleNamespace(source=source, frame=when, speed=fast, radius=0.15, mass=3.0)
+
+
+def _object(name: str, what: str) -> Object:
+    """An object of the scene."""
+    found = bpy.context.scene.objects.get(name)
+    if found is None or (what == "Curve" and found.type != 'CURVE'):
+        raise UserError(f"There is no {what} named {name!r} in the scene; check its name.")
+    return found
+
+
+def _steer(asked: SimpleNamespace, options: argparse.Namespace) -> None:
+    """Says where characters are to go."""
+    if options.target is not None:
+        asked.target, asked.goal = _object(options.target, "object"), 'TARGET'
+    if options.path is not None:
+        asked.path, asked.goal = _object(options.path, "Curve"), 'PATH'
     if options.heading is not None:
-        panel.heading, panel.goal = math.radians(options.heading), 'HEADING'
+        asked.heading, asked.goal = math.radians(options.heading), 'HEADING'
+    if options.each_other:
+        asked.goal = 'OTHERS'
 
 
 def _export_body(options: argparse.Namespace) -> int:
@@ -216,7 +270,7 @@ def _export_body(options: argparse.Namespace) -> int:
 
 
 def _correct(obj: Object, options: argparse.Namespace) -> None:
-    """Sets in the file what the Body panel would; it is not saved but for new Actions' sake."""
+    """Says of the body what the Body panel would; the file is not saved."""
     body = obj.limber.body
     if options.mass is not None:
         body.mass = options.mass
@@ -226,20 +280,28 @@ def _correct(obj: Object, options: argparse.Namespace) -> None:
         body.strong = True
 
 
+@contextlib.contextmanager
+def _corrected(obj: Object, options: argparse.Namespace) -> Iterator[None]:
+    """The same for a while, where the file is saved afterwards."""
+    body = obj.limber.body
+    before = body.mass, body.strength, body.strong
+    _correct(obj, options)
+    try:
+        yield
+    finally:
+        body.mass, body.strength, body.strong = before
+
+
 def _add_make_physical(command: argparse.ArgumentParser) -> None:
     add_character(command)
     _add_body(command)
-    command.add_argument("--engine", choices=("mujoco", "bullet"), default="mujoco")
+    _add_engine(command)
+    command.add_argument("--ray-address", default="", metavar="ADDRESS", help="of a Ray cluster")
     command.add_argument("--samples", type=int, metavar="N", help="more for hard motion")
     command.add_argument("--passes", type=int, metavar="N", help="how often to try at each pace")
     command.add_argument("--rounds", type=int, metavar="N", help="how often to go through loops")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="try other corrections")
-    command.add_argument(
-        "--root-motion",
-        choices=("hips", "root", "object", "in_place"),
-        default="hips",
-        help="what carries the character",
-    )
+    _add_root_motion(command)
     add_target(command)
     finish(command, _make_physical)
 
@@ -273,7 +335,7 @@ def _add_learning(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="learned graph to begin with; can be repeated",
     )
-    command.add_argument("--engine", choices=("mujoco", "bullet"), default="mujoco")
+    _add_engine(command)
     command.add_argument("--updates", type=int, metavar="N", help="how long to practise")
     command.add_argument("--iterations", type=int, metavar="N", help="of learning from samples")
     command.add_argument("--enough", type=float, metavar="N", help="newtons to survive")
@@ -301,6 +363,13 @@ def _add_simulate(command: argparse.ArgumentParser) -> None:
     command.add_argument("--heading", type=float, metavar="DEGREES", help="direction, 0 along X")
     command.add_argument("--target", metavar="NAME", help="object to go to")
     command.add_argument("--path", metavar="NAME", help="Curve to follow")
+    command.add_argument(
+        "--each-other", action="store_true", help="each goes to the nearest of the others"
+    )
+    command.add_argument(
+        "--every", action="store_true", help="all armatures with learned graphs, together"
+    )
+    _add_engine(command)
     command.add_argument("--frames", type=int, default=250, metavar="N", help="length")
     command.add_argument("--start", type=int, default=1, metavar="N", help="first frame")
     command.add_argument(
@@ -311,6 +380,14 @@ def _add_simulate(command: argparse.ArgumentParser) -> None:
         metavar=("FRAME", "X", "Y", "Z"),
         help="force on the trunk, in newtons; can be repeated",
     )
+    command.add_argument(
+        "--throw",
+        nargs=3,
+        action="append",
+        metavar=("FRAME", "OBJECT", "SPEED"),
+        help="ball along the object's Z axis, in metres per second; can be repeated",
+    )
+    _add_root_motion(command)
     command.add_argument("--name", default="", help="name of the Action")
     add_target(command)
     finish(command, _simulate)
@@ -330,6 +407,19 @@ def _add_export_body(command: argparse.ArgumentParser) -> None:
     )
     add_force(command)
     finish(command, _export_body)
+
+
+def _add_engine(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--engine", choices=("mujoco", "bullet"), default="mujoco")
+
+
+def _add_root_motion(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--root-motion",
+        choices=("hips", "root", "object", "in_place"),
+        default="hips",
+        help="what carries the character",
+    )
 
 
 def _add_body(command: argparse.ArgumentParser) -> None:

@@ -62,6 +62,7 @@ def asking(
     return {
         "body": body,
         "engine": options.engine.lower(),
+        "ray_address": options.ray_address.strip(),
         "samples": options.samples,
         "passes": options.passes,
         "spread": float(f"{options.spread:.6g}"),

@@ -158,6 +158,11 @@ class PhysicalOptions:
     seed: IntProperty(
         name="Seed", description="Another number tries other corrections", min=0, default=0
     )
+    ray_address: StringProperty(
+        name="Ray Cluster",
+        description="Address of a Ray cluster that exists already and simulates; this machine's "
+        "cores if this is empty",
+    )
     beside: BoolProperty(
         name="Go On Working",
         description="Let the job run beside Blender; bake what it made with Bake Result when it is "

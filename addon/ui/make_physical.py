@@ -36,6 +36,7 @@ class LIMBER_PT_make_physical(Sidebar, Panel):
         if any(source.loop for source in clip_list.sources(obj)):
             column.prop(options, "rounds")
         column.prop(options, "seed")
+        column.prop(options, "ray_address")
         column.prop(options, "root_motion")
         column.prop(options, "push_to_nla")
         column.prop(options, "beside")

@@ -52,6 +52,7 @@ def add_commands(parser: argparse.ArgumentParser, show: Show, report: Report) ->
     command.add_argument("--out", type=Path, required=True, metavar="CLIPS.limber")
     command.add_argument("--seconds", type=float, default=10.0)
     command.add_argument("--want", default="", help="controller to get to, or * to wander about")
+    command.add_argument("--engine", choices=("mujoco", "bullet"), default="mujoco")
     command.add_argument("--apart", type=float, default=1.5, help="metres between characters")
     command.add_argument(
         "--push",
@@ -157,6 +158,7 @@ def _simulate(options: argparse.Namespace, show: Show, report: Report) -> int:
     settings = {
         "characters": characters,
         "seconds": options.seconds,
+        "engine": options.engine,
         "pushes": [_push(text) for text in options.push],
     }
     found = run_job("simulate_graph", settings, options.out, report, [])

@@ -119,13 +119,18 @@ def test_what_is_missing_is_said(jobs_root: Path) -> None:
 def test_command_line(tmp_path: Path, capsys) -> None:
     human, target = str(PROJECT / "sample_rigs" / "human.blend"), tmp_path / "made.blend"
     command = ["make-physical", human, "--action", "Walk", "--output", str(target)]
-    assert cli.main([*command, "--mass", "62", "--strong", "--json"]) == 0
+    options = ["--mass", "62", "--strong", "--json", "--root-motion", "object"]
+    assert cli.main([*command, *options, "--ray-address", "there:6379"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["clips"]
     assert row["action"] == "Walk Physical" and row["deviation_cm"] == 1.0
     (folder,) = settings.jobs_folder().iterdir()
-    told = json.loads((folder / "job.json").read_text())["settings"]["body"]
-    assert told["mass"] == 62.0 and told["strong"]
+    told = json.loads((folder / "job.json").read_text())["settings"]
+    assert told["body"]["mass"] == 62.0 and told["body"]["strong"]
+    assert told["ray_address"] == "there:6379"
     bpy.ops.wm.open_mainfile(filepath=str(target))
     assert "Walk Physical" in bpy.data.actions
+    body = bpy.data.objects["Human"].limber.body
+    assert body.mass == 70.0 and not body.strong, "the panel stays as it was"
+    assert bpy.context.scene.limber.physical.root_motion == 'HIPS'
     assert cli.main(command) == 1
     assert "exists; choose another name" in capsys.readouterr().err

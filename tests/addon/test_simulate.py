@@ -574,3 +574,47 @@ def test_command_line(backend, jobs_root: Path, tmp_path: Path, capsys) -> None:
     assert report["actions"] == [{"action": "Human Simulated", "start": 1, "end": 10}]
     bpy.ops.wm.open_mainfile(filepath=str(target))
     assert "Human Simulated" in bpy.data.actions
+    assert not len(bpy.data.objects["Human"].limber.body.learned), "used, not listed"
+
+
+def test_commands_leave_the_panels_of_a_file_as_they_are(
+    backend, jobs_root: Path, tmp_path: Path, capsys
+) -> None:
+    """They do what they are told, whatever the file's panels say."""
+    obj = ready_human()
+    stranger = make_armature(name="Stranger")
+    simulation = bpy.context.scene.limber.simulation
+    simulation.pushes.add().character = stranger
+    simulation.frames, simulation.then, simulation.goal = 77, 'WANDER', 'TARGET'
+    empty = make_empty("Cannon")
+    empty.location = (50.0, 0.0, 1.0)
+    other = obj.copy()
+    other.name, other.location.x = "Other", 2.0
+    bpy.context.scene.collection.objects.link(other)
+    file = str(tmp_path / "scene.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=file)
+    command = ["simulate", file, "--object", "Human", "--frames", "5", "--save"]
+    more = ["--every", "--push", "2", "100", "0", "0", "--throw", "3", "Cannon", "8"]
+    for extra in (more, ["--engine", "bullet"]):
+        assert cli.main([*command, *extra]) == 0
+    told = [
+        json.loads((folder / "job.json").read_text())["settings"]
+        for folder in sorted(jobs_root.iterdir(), key=lambda folder: folder.stat().st_mtime)
+    ]
+    fps = bpy.context.scene.render.fps
+    assert [each["label"] for each in told[0]["characters"]] == ["Human", "Other"]
+    assert [each["engine"] for each in told] == ["mujoco", "bullet"]
+    assert told[0]["throws"][0]["time"] == pytest.approx(2 / fps)
+    assert told[0]["throws"][0]["velocity"] == pytest.approx([0.0, 0.0, 8.0])
+    assert told[0]["pushes"][0]["character"] == 0 and not told[1]["pushes"]
+    assert all("goal" not in each and not each["want"] for each in told[0]["characters"])
+    bpy.ops.wm.open_mainfile(filepath=file)
+    simulation = bpy.context.scene.limber.simulation
+    assert (simulation.frames, simulation.then, simulation.goal) == (77, 'WANDER', 'TARGET')
+    assert len(simulation.pushes) == 1 and not len(simulation.throws)
+    assert "Human Simulated.001" in bpy.data.actions
+    capsys.readouterr()
+    assert cli.main([*command, "--engine", "bullet", *more]) == 1
+    assert "Bullet simulates a single character" in capsys.readouterr().err
+    assert cli.main([*command, "--throw", "3", "Nothing", "8"]) == 1
+    assert "no object named 'Nothing'" in capsys.readouterr().err
