@@ -38,6 +38,8 @@ class Kind:
     """Fills an entry with what its file says; a `UserError` where that is no such file."""
     early: bool = False
     """Whether what a job has made so far is kept when it stops early."""
+    result: Callable[[Any], str] = lambda entry: RESULT
+    """What the file of an entry is called in the folder of its job."""
 
     def add_file(self, entries: Any, path: Path) -> tuple[Any, int]:
         """Lists a file, or gives the entry that it already has, and its place."""
@@ -71,7 +73,7 @@ class Kind:
                 continue
             status = jobs.follow(Watch(job))
             done = status.state == "done"
-            kept = self.early and not status.active and (job / RESULT).is_file()
+            kept = self.early and not status.active and (job / self.result(entry)).is_file()
             _say(entry, "" if status.active or done or kept else status.sentence)
             if done or kept:
                 self._take(entry, job, done)
@@ -97,12 +99,13 @@ class Kind:
 
     def _take(self, entry: Any, job: Path, done: bool) -> None:
         """Keeps a copy of what a job has made, out of the reach of Remove Job."""
+        name = self.result(entry)
         safe = "".join("_" if letter in _UNSAFE else letter for letter in entry.name).strip(". ")
         path = self.folder() / f"{safe} {job.name.rpartition('-')[2]}{limber_file.SUFFIX}"
         try:
-            newer = not path.is_file() or path.stat().st_mtime < (job / RESULT).stat().st_mtime
+            newer = not path.is_file() or path.stat().st_mtime < (job / name).stat().st_mtime
             if newer:
-                copy_result(job, path)
+                copy_result(job, path, name)
             if newer or not entry.filepath:
                 self.read(entry, path)
                 entry.filepath = str(path)

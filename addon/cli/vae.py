@@ -37,6 +37,9 @@ from .common import (
 )
 
 _TASKS = ("target", "joystick", "path", "maze")
+_LOW = "Target policy to begin as; without one it is learned first, and kept beside the other"
+_TARGET_SAMPLES = 600_000
+"""Frames from which a Target policy is learned before another one."""
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -51,39 +54,54 @@ def _train_vae(options: argparse.Namespace) -> int:
     settings.backend_python()
     keep_existing(options.out, options.force)
     obj = character(options)
-    read = read_clips(obj, chosen_sources(obj, options))
     names = ("epochs", "frames", "beta", "latents", "experts", "hidden", "batch", "rate")
     asked = _given(options, names) | {"mirror": not options.no_mirror}
     asked["types"] = types_of(options.type)
+    asked["then"] = {task: {} for task in options.then}
+    read = work.run(models.reading_sources(obj, chosen_sources(obj, options), asked))
     label = f"{named([clip.label for clip in read])} for {obj.name}"
     folder = jobs.create(settings.jobs_folder(), "train_vae", asked, read, label=label)
     _run(folder)
     copy_result(folder, options.out)
+    files = [_copy_policy(folder, task, options.out) for task in _learned(folder)]
     lines = models.describe(options.out).split("\n")
     data = {"model": str(options.out), **walking.report(folder)}
-    show(data, options.json, [*lines, str(data.get("expect", "")), str(options.out)])
+    show(data, options.json, [*lines, str(options.out), *map(str, files)])
     return FINE
+
+
+def _learned(folder: Path) -> list[str]:
+    """The tasks of which a job has left a policy with its task's name."""
+    return [task for task in _TASKS if (folder / f"{task}.limber").is_file()]
+
+
+def _copy_policy(folder: Path, task: str, beside: Path) -> Path:
+    """Keeps a policy that was learned on the way beside what was asked for."""
+    path = beside.with_name(f"{beside.stem} {task}{beside.suffix}")
+    copy_result(folder, path, f"{task}.limber")
+    return path
 
 
 def _train_policy(options: argparse.Namespace) -> int:
     settings.backend_python()
     keep_existing(options.out, options.force)
     models.skeleton_of(options.model)  # says what is wrong with the file
-    if options.task == "maze" and options.low is None:
-        raise UserError("A Maze policy directs a Target policy; name its file with --low.")
     asked: dict[str, Any] = {
         "model": str(options.model.absolute()),
         "task": options.task,
         "low": "" if options.low is None else str(options.low.absolute()),
         **_given(options, ("energy", "samples")),
     }
+    if options.task != "target" and options.low is None:
+        asked["target_samples"] = asked.get("samples", _TARGET_SAMPLES)
     label = f"{options.task.capitalize()} with {options.model.stem}"
     folder = jobs.create(settings.jobs_folder(), "train_policy", asked, label=label)
     _run(folder)
     copy_result(folder, options.out)
+    files = [_copy_policy(folder, task, options.out) for task in _learned(folder)]
     lines = models.describe_policy(options.out).split("\n")
     data = {"policy": str(options.out), **walking.report(folder)}
-    show(data, options.json, [*lines, str(options.out)])
+    show(data, options.json, [*lines, str(options.out), *map(str, files)])
     return FINE
 
 
@@ -102,8 +120,9 @@ def _walk(options: argparse.Namespace) -> int:
         first, last = (round(frame) for frame in action.frame_range)
         rows.append({"action": action.name, "start": first, "end": last})
     lines = [f"{row['action']}: frames {row['start']} to {row['end']}" for row in rows]
-    data = {"file": str(target), "actions": rows, "sentence": walked.sentence}
-    show(data, options.json, [*lines, *filter(None, [walked.sentence])])
+    said = {"outcome": walked.outcome, "sentence": walked.sentence}
+    data = {"file": str(target), "actions": rows, **said}
+    show(data, options.json, [*lines, *filter(None, said.values())])
     return FINE
 
 
@@ -154,7 +173,7 @@ def _set_up(obj: Object, walk: WalkSettings, options: argparse.Namespace) -> Non
     walk.noise, walk.seed, walk.name = options.noise, options.seed, options.name
     walk.frame_start = options.start
     walk.start_clip, walk.start_frame = options.start_clip or "", options.start_frame
-    walk.motion_type = options.type
+    walk.motion_type, walk.from_pose = options.type, options.from_pose
     if options.style is not None:
         walk.clean_style = style_models.add_file(obj, options.style.absolute()).name
     objects = bpy.context.scene.objects
@@ -183,7 +202,7 @@ def _named(found: Any, name: str, what: str) -> Any:
 def _add_train_vae(command: argparse.ArgumentParser) -> None:
     add_character(command)
     _add_out(command, ".limber file to write")
-    command.add_argument("--epochs", type=int, metavar="N", help="how long to learn (default: 180)")
+    command.add_argument("--epochs", type=int, metavar="N", help="how long to learn (default: 45)")
     command.add_argument(
         "--condition-frames", dest="frames", type=int, choices=(1, 2), help="poses to follow on"
     )
@@ -196,6 +215,14 @@ def _add_train_vae(command: argparse.ArgumentParser) -> None:
         metavar="CLIP=NAME",
         help="motion type of a clip, to switch between types on walks; can be repeated",
     )
+    command.add_argument(
+        "--then",
+        nargs="+",
+        choices=_TASKS,
+        default=[],
+        metavar="TASK",
+        help="learn policies for these tasks as well, kept beside the model",
+    )
     for name in ("latents", "experts", "hidden", "batch"):
         command.add_argument(f"--{name}", type=int, metavar="N", help=f"size of {name}")
     command.add_argument("--rate", type=amount, metavar="R", help="learning rate")
@@ -205,7 +232,7 @@ def _add_train_vae(command: argparse.ArgumentParser) -> None:
 def _add_train_policy(command: argparse.ArgumentParser) -> None:
     command.add_argument("model", type=Path, metavar="MODEL", help=".limber file of the model")
     command.add_argument("--task", choices=_TASKS, required=True, help="what to learn")
-    command.add_argument("--low", type=Path, metavar="FILE", help="Target policy to begin as")
+    command.add_argument("--low", type=Path, metavar="FILE", help=_LOW)
     command.add_argument("--energy", type=float, metavar="W", help="more for calmer motion")
     command.add_argument("--samples", type=int, metavar="N", help="frames to learn from")
     _add_out(command, ".limber file to write")
@@ -231,6 +258,9 @@ def _add_walk(command: argparse.ArgumentParser) -> None:
     command.add_argument("--noise", type=float, default=0.0, help="chance of random steps")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="another walk")
     command.add_argument("--start-clip", metavar="NAME", help="clip whose pose to begin with")
+    command.add_argument(
+        "--from-pose", action="store_true", help="begin with the pose that the character is in"
+    )
     command.add_argument("--start-frame", type=int, default=1, metavar="N", help="frame in it")
     command.add_argument("--type", default="", metavar="NAME", help="motion type to switch to")
     command.add_argument(

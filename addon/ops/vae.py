@@ -16,8 +16,8 @@ from ..bake import BakeSettings
 from ..model_list import file_of, named
 from ..rig import read_rig, require_rig, world_metres
 from ..vae import figures, models, world
-from ..vae.props import FigureOptions, PolicyOptions, VaeTrainOptions
-from ..work import ReportingOperator, WorkOperator
+from ..vae.props import FigureOptions, PolicyOptions, VaeTrainOptions, WalkSettings
+from ..work import ReportingOperator, WorkOperator, part
 from .bake import fill_in
 from .base import OwnRig
 from .jobs import run
@@ -52,17 +52,14 @@ Blender; cancel its job to keep what it has learned so far"""
         labels = [source.label for source in clip_list.require_sources(obj)]
         settings.backend_python()  # said now rather than after all clips are read
         self._obj, self._name = obj, self.name or named(labels)
-        types = models.motion_types(obj) if self.use_types else {}
-        return jobs.preparing(
-            settings.jobs_folder(),
-            "train_vae",
-            clip_list.reading(obj),
-            training(self) | {"types": types},
-            label=f"{self._name} for {obj.name}",
-        )
+        asked = training(self) | {"types": models.motion_types(obj) if self.use_types else {}}
+        label = f"{self._name} for {obj.name}"
+        return _preparing(obj, context.scene.limber.walk, asked, label)
 
     def finish(self: Any, context: Context, folder: Path) -> None:
-        models.begin(self._obj, self._name, folder)
+        model = models.begin(self._obj, self._name, folder)
+        for task in in_turn(self.then_learn):
+            models.begin_policy(model, task.capitalize(), task, folder, f"{task.lower()}.limber")
         run(folder)
         if bpy.app.background:
             models.take_in(self._obj)
@@ -79,7 +76,28 @@ def training(options: Any) -> dict[str, Any]:
         "frames": options.condition_frames,
         "beta": round(options.beta, 6),
         "mirror": options.mirror,
+        "then": {task.lower(): {} for task in in_turn(options.then_learn)},
     }
+
+
+def in_turn(tasks: set[str]) -> list[str]:
+    """These tasks, and Target before the others, in the order in which a job learns them."""
+    wanted = tasks | {'TARGET'} if tasks else tasks
+    return [task for task in models.TASKS if task in wanted]
+
+
+def _preparing(
+    obj: Object, walk: WalkSettings, asked: dict[str, Any], label: str
+) -> Generator[float, None, Path]:
+    """A worker that makes the job `train_vae`; policies learn in the chosen world, if there is
+    one."""
+    metres = world_metres(obj, read_rig(obj))
+    for task in asked["then"]:
+        learned_in = yield from part(world.to_learn_in(obj, walk, task.upper(), metres), 0.0, 0.1)
+        asked["then"][task] = {"world": learned_in} if learned_in else {}
+    root, reading = settings.jobs_folder(), models.reading(obj, asked)
+    making = jobs.preparing(root, "train_vae", reading, asked, label=label)
+    return (yield from part(making, 0.1, 1.0))
 
 
 class LIMBER_OT_bake_preview(OwnRig, WorkOperator, Operator):
@@ -144,37 +162,40 @@ class LIMBER_OT_remove_vae(RemovesActive, Operator):
         return obj.limber.vae.model_index
 
 
-class LIMBER_OT_train_policy(OwnRig, ReportingOperator, PolicyOptions, Operator):
-    """Learn to do a task with the active Motion VAE. The backend does this beside Blender; cancel \
-its job to keep what it has learned so far"""
+class LIMBER_OT_train_policy(OwnRig, WorkOperator, PolicyOptions, Operator):
+    """Learn to do a task with the active Motion VAE; without a Target policy to begin as, that is \
+learned first by the same job. The backend does this beside Blender; cancel the job to keep what \
+it has learned so far"""
 
     bl_idname = "limber.train_policy"
     bl_label = "Learn Policy"
     bl_options = {'REGISTER', 'UNDO'}
+    doing = "Reading the world"
 
     @classmethod
     def require(cls, context: Context) -> None:
         super().require(context)
-        model = models.require_model(require_rig(context))
-        panel = context.scene.limber.policy_training
-        if panel.task == 'MAZE':
-            _directed(model, panel.target_policy)
+        models.require_model(require_rig(context))
 
     def invoke(self, context: Context, event: Event) -> set[str]:
         fill_in(self, context.scene.limber.policy_training)
-        return self.execute(context)
+        return WorkOperator.invoke(self, context, event)
 
-    def act(self: Any, context: Context) -> None:
+    def start(self: Any, context: Context) -> Generator[float, None, dict[str, Any]]:
         obj = require_rig(context)
-        model = models.require_model(obj)
         settings.backend_python()  # said before a job is made
-        asked = learning(model, self)
-        if self.task in ('MAZE', 'PATH'):
-            metres = world_metres(obj, read_rig(obj))
-            asked["world"] = world.to_learn_in(context.scene.limber.walk, self.task, metres)
+        self._obj, self._asked = obj, learning(models.require_model(obj), self)
+        metres = world_metres(obj, read_rig(obj))
+        return world.to_learn_in(obj, context.scene.limber.walk, self.task, metres)
+
+    def finish(self: Any, context: Context, learned_in: dict[str, Any]) -> None:
+        obj, asked = self._obj, self._asked | {"world": learned_in}
+        model = models.require_model(obj)
         name = self.name or self.task.capitalize()
         label = f"{name} with {model.name} for {obj.name}"
         folder = jobs.create(settings.jobs_folder(), "train_policy", asked, label=label)
+        if asked["target_samples"]:
+            models.begin_policy(model, "Target", 'TARGET', folder, models.FIRST)
         models.begin_policy(model, name, self.task, folder)
         run(folder)
         if bpy.app.background:
@@ -187,25 +208,24 @@ its job to keep what it has learned so far"""
 
 def learning(model: Any, options: Any) -> dict[str, Any]:
     """The settings of the job `train_policy` for these options."""
-    low = ""
-    known = [entry for entry in model.policies if entry.task == 'TARGET' and entry.filepath]
-    # A Maze policy cannot do without; Joystick and Path learn much sooner from there.
-    if options.task == 'MAZE' or (options.task != 'TARGET' and known):
-        low = str(file_of(_directed(model, options.target_policy)))
+    low, samples = "", max(round(1e6 * options.samples), 1)
+    others = options.task != 'TARGET'
+    # Failed ones are no reason to wait.
+    known = [
+        entry
+        for entry in model.policies
+        if entry.task == 'TARGET' and not models.policy_problem(model, entry)
+    ]
+    if others and (known or options.target_policy):
+        low = str(file_of(models.require_policy(model, 'TARGET', options.target_policy)))
     return {
         "model": str(file_of(model)),
         "task": options.task.lower(),
         "low": low,
+        "target_samples": samples if others and not low else 0,
         "energy": round(options.energy, 6),
-        "samples": max(round(1e6 * options.samples), 1),
+        "samples": samples,
     }
-
-
-def _directed(model: Any, name: str) -> Any:
-    """The Target policy that a Maze policy directs."""
-    if not any(entry.task == 'TARGET' for entry in model.policies):
-        raise UserError("A Maze policy directs a Target policy; learn that one first.")
-    return models.require_policy(model, 'TARGET', name)
 
 
 class LIMBER_OT_add_policy(AddsFile, Operator):
@@ -222,7 +242,11 @@ class LIMBER_OT_add_policy(AddsFile, Operator):
         models.require_model(require_rig(context))
 
     def take(self, obj: Object, path: Path) -> None:
-        models.add_policy_file(models.require_model(obj), path)
+        model = models.require_model(obj)
+        entry = models.add_policy_file(model, path)
+        if why := models.policy_problem(model, entry):
+            models.remove_policy(model, model.policy_index)
+            raise UserError(why)
 
 
 class LIMBER_OT_remove_policy(OwnRig, ReportingOperator, Operator):
@@ -256,7 +280,7 @@ shows it"""
     @classmethod
     def require(cls, context: Context) -> None:
         super().require(context)
-        figures.require_ready(require_rig(context), context.scene.limber.vae_figure.figure)
+        models.require_model(require_rig(context))
 
     def invoke(self, context: Context, event: Event) -> set[str]:
         fill_in(self, context.scene.limber.vae_figure)

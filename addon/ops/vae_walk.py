@@ -15,14 +15,14 @@ from mathutils import Vector
 from ...backend.errors import UserError
 from .. import session, work
 from ..rig import read_rig, require_rig
-from ..vae import live, walking
+from ..vae import live, models, walking
 from ..vae.live import Player, Recording
 from ..vae.props import WalkOptions
 from ..vae.walking import Walked
 from ..vae.world import RATE
 from ..work import WorkOperator, redraw_panels, require_idle
 from .bake import fill_in
-from .base import OwnRig
+from .base import NeedsRig, OwnRig
 from .jobs import look_soon
 
 _KEYS = {
@@ -53,8 +53,7 @@ and bake the walk as a new Action; one for each character if there are several""
     @classmethod
     def require(cls, context: Context) -> None:
         super().require(context)
-        walk = context.scene.limber.walk
-        walking.require_ready(require_rig(context), walk, walk)
+        models.require_model(require_rig(context))
 
     def invoke(self, context: Context, event: Event) -> set[str]:
         # A button walks with the panel's settings; a script just with what it is given.
@@ -62,28 +61,35 @@ and bake the walk as a new Action; one for each character if there are several""
         return WorkOperator.invoke(self, context, event)
 
     def start(self: Any, context: Context) -> Generator[float, None, Walked]:
+        obj, walk = require_rig(context), context.scene.limber.walk
+        walking.require_ready(obj, walk, self)
         look_soon()  # the Jobs panel shows the job, and sees to it that a cancelled one ends
-        return walking.making(require_rig(context), context.scene.limber.walk, self)
+        return walking.making(obj, walk, self)
 
     def finish(self: Any, context: Context, result: Walked) -> None:
         names = ", ".join(action.name for action in result.actions[:3])
         more = f" and {len(result.actions) - 3} more" if len(result.actions) > 3 else ""
-        said = f". {result.sentence}" if result.sentence else ""
+        said = filter(None, [f"Baked {names}{more}", result.outcome, result.sentence])
         kind = {'WARNING'} if result.sentence else {'INFO'}
-        self.report(kind, f"Baked {names}{more}{said}")
+        self.report(kind, ". ".join(text.rstrip(".") for text in said))
 
 
-class LIMBER_OT_play_walk(OwnRig, Operator):
+class LIMBER_OT_play_walk(OwnRig, WorkOperator, Operator):
     """Walk in the viewport. Steer with the arrow keys or WASD, or with the mouse on the floor; \
 Enter or a click bakes what was played as a new Action, Esc or a right click puts the pose back"""
 
     bl_idname = "limber.play_walk"
     bl_label = "Play"
+    bl_options = {'UNDO'}
+    doing = "Baking"
+
+    _work: Any = None
+    """What bakes the recording when it was stopped."""
 
     @classmethod
     def require(cls, context: Context) -> None:
         super().require(context)
-        walking.require_playable(require_rig(context), context.scene.limber.walk)
+        models.require_model(require_rig(context))
 
     def execute(self, context: Context) -> set[str]:
         """Without a window nobody steers: plays and records as many frames as the panel says."""
@@ -97,9 +103,14 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
             finally:
                 player.stop()
         except UserError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
-        return bpy.ops.limber.bake_recording()
+            return self._refuse(error)
+        return WorkOperator.execute(self, context)
+
+    def start(self, context: Context) -> Generator[float, None, Action]:
+        return _baking(context)
+
+    def finish(self, context: Context, result: Action) -> None:
+        _baked(self, result)
 
     def invoke(self: Any, context: Context, event: Event) -> set[str]:
         if bpy.app.background or context.window is None:
@@ -112,8 +123,7 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
                 raise UserError("A character is being played already; press Esc there.")
             self._player = Playing.player = _player(context)
         except UserError as error:
-            self.report({'ERROR'}, str(error))
-            return {'CANCELLED'}
+            return self._refuse(error)
         self._area = context.area
         self._region = next(r for r in context.area.regions if r.type == 'WINDOW')
         self._view = context.space_data.region_3d
@@ -125,21 +135,23 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
         return {'RUNNING_MODAL'}
 
     def modal(self: Any, context: Context, event: Event) -> set[str]:
+        if self._work is not None:
+            return WorkOperator.modal(self, context, event)
         try:
             return self._handle(context, event)
         except UserError as error:
             self.report({'ERROR'}, str(error))
-            return self._end(context)
+            return self._stop(context)
         except ReferenceError:
-            return self._end(context)
+            return self._stop(context)
         except BaseException:
-            self._end(context)
+            self._stop(context)
             raise
 
     def _handle(self: Any, context: Context, event: Event) -> set[str]:
         player, kind, pressed = self._player, event.type, event.value == 'PRESS'
         if not self._there(context) or Playing.player is not player:
-            return self._end(context)
+            return self._stop(context)
         if player.problem:
             raise UserError(player.problem)
         if kind == 'TIMER':
@@ -150,7 +162,7 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
             )
             self._area.tag_redraw()
         elif kind in {'ESC', 'RIGHTMOUSE'} and pressed:
-            return self._end(context)
+            return self._stop(context)
         elif kind in {'RET', 'NUMPAD_ENTER', 'LEFTMOUSE'} and pressed:
             if kind == 'LEFTMOUSE' and not self._inside(event):
                 return {'PASS_THROUGH'}
@@ -163,7 +175,7 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
         elif kind == 'MOUSEMOVE' and self._inside(event):
             place = self._on_floor(event)
             if place is not None and not self._held:
-                player.aim(place.x, place.y)
+                player.aim(place.x, place.y, context.scene.limber.walk.speed)
         else:
             return {'PASS_THROUGH'}
         return {'RUNNING_MODAL'}
@@ -190,9 +202,10 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
         at = Vector((event.mouse_x - self._region.x, event.mouse_y - self._region.y))
         origin = view3d_utils.region_2d_to_origin_3d(self._region, self._view, at)
         way = view3d_utils.region_2d_to_vector_3d(self._region, self._view, at)
-        if abs(way.z) < 1e-6 or origin.z / -way.z < 0.0:
+        above = origin.z - self._player.floor / self._player.metres
+        if abs(way.z) < 1e-6 or above / -way.z < 0.0:
             return None
-        return origin + way * (origin.z / -way.z)
+        return origin + way * (above / -way.z)
 
     def _inside(self: Any, event: Event) -> bool:
         for region in self._area.regions:
@@ -210,18 +223,23 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
 
     def _record(self: Any, context: Context) -> set[str]:
         _keep(self._player, context)
-        self._end(context)
-        bpy.ops.limber.bake_recording('INVOKE_DEFAULT')
-        return {'FINISHED'}
+        self._stop(context)
+        # The recording stays, with its button, if something else is under way.
+        return self._begin(context)
 
     def cancel(self: Any, context: Context) -> None:
         # Blender calls this when the window closes or another file is opened.
-        self._end(context)
+        if self._work is not None:
+            WorkOperator.cancel(self, context)
+        else:
+            self._stop(context)
 
-    def _end(self: Any, context: Context) -> set[str]:
+    def _stop(self: Any, context: Context) -> set[str]:
         if Playing.player is self._player:
             Playing.player = None
-        context.window_manager.event_timer_remove(self._timer)
+        if self._timer is not None:
+            context.window_manager.event_timer_remove(self._timer)
+            self._timer = None
         if context.workspace is not None:
             context.workspace.status_text_set(None)
         try:
@@ -236,7 +254,7 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
 
 def _hint(player: Player) -> str:
     """What keys do now."""
-    kinds = [f"{number}: {name or 'other'}" for number, name in enumerate(player.types, 1)]
+    kinds = [f"{number}: {name or walking.OTHER}" for number, name in enumerate(player.types, 1)]
     return "   ".join([_HINT, *kinds[: len(_NUMBERS)]])
 
 
@@ -249,19 +267,32 @@ class Playing:
 def _player(context: Context) -> Player:
     obj = require_rig(context)
     walk, rig = context.scene.limber.walk, read_rig(obj)
+    walking.require_playable(obj, walk)
     session.ensure()
-    player = Player(obj, rig, {**walking.playing(obj, rig, walk), "seed": walk.seed})
+    asked, clip = work.run(walking.playing(obj, rig, walk))
+    player = Player(obj, rig, {**asked, "seed": walk.seed}, clip)
     if walk.task == 'JOYSTICK':
         player.command = {"heading": walk.heading, "speed": walk.speed}
     return player
 
 
 def _keep(player: Player, context: Context) -> None:
-    label = context.scene.limber.walk.name or f"{player.name} Played"
-    Recording.clip, Recording.character = player.clip(label), player.name
+    Recording.keep(player, context.scene.limber.walk.name or f"{player.name} Played")
 
 
-class LIMBER_OT_bake_recording(OwnRig, WorkOperator, Operator):
+def _baking(context: Context) -> Generator[float, None, Action]:
+    """A worker that bakes the recording."""
+    obj = Recording.character()
+    look_soon()
+    return walking.baking_recording(obj, Recording.clip, Recording.floor, context.scene.limber.walk)
+
+
+def _baked(operator: Operator, action: Action) -> None:
+    Recording.clip = None
+    operator.report({'INFO'}, f"Baked {action.name}")
+
+
+class LIMBER_OT_bake_recording(NeedsRig, WorkOperator, Operator):
     """Bake what was last played in the viewport as a new Action"""
 
     bl_idname = "limber.bake_recording"
@@ -275,22 +306,17 @@ class LIMBER_OT_bake_recording(OwnRig, WorkOperator, Operator):
 
     @classmethod
     def require(cls, context: Context) -> None:
-        super().require(context)
+        # Whoever is selected by now: it is baked on who was played.
         if Recording.clip is None:
             raise UserError("Nothing was played yet; press Play first.")
 
-    def start(self: Any, context: Context) -> Generator[float, None, Action]:
-        obj = bpy.data.objects.get(Recording.character)
-        if obj is None or obj.type != 'ARMATURE':
-            raise UserError("The character that was played is gone.")
-        look_soon()
-        return walking.baking_recording(obj, Recording.clip, context.scene.limber.walk)
+    def start(self, context: Context) -> Generator[float, None, Action]:
+        return _baking(context)
 
-    def finish(self: Any, context: Context, action: Action) -> None:
+    def finish(self: Any, context: Context, result: Action) -> None:
         if self.name:
-            action.name = self.name
-        Recording.clip = None
-        self.report({'INFO'}, f"Baked {action.name}")
+            result.name = self.name
+        _baked(self, result)
 
 
 CLASSES = (LIMBER_OT_bake_walk, LIMBER_OT_play_walk, LIMBER_OT_bake_recording)

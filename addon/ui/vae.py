@@ -47,7 +47,7 @@ class LIMBER_UL_policies(UIList):
         active_property: str,
     ) -> None:
         row = layout.split(factor=0.65, align=True)
-        _draw_entry(row, item, models.policy_problem(item), 'TRACKER')
+        _draw_entry(row, item, models.policy_problem(data, item), 'TRACKER')
         row.label(text=item.task.capitalize())
 
 
@@ -119,6 +119,7 @@ class LIMBER_PT_train_vae(_Part, Panel):
         column.prop(settings, "condition_frames")
         column.prop(settings, "beta")
         column.prop(settings, "mirror")
+        column.prop(settings, "then_learn", expand=True)
         column.prop(settings, "use_types")
         if settings.use_types:
             kept = require_rig(context).limber
@@ -149,7 +150,7 @@ class LIMBER_PT_policies(_Part, Panel):
             column.operator("limber.remove_policy", text="", icon='REMOVE')
             entry = models.active_policy(model)
             if entry is not None:
-                _draw_about(layout, context, entry, models.policy_problem(entry))
+                _draw_about(layout, context, entry, models.policy_problem(model, entry))
         settings = context.scene.limber.policy_training
         column = narrow(layout)
         column.prop(settings, "name")
@@ -165,6 +166,7 @@ class LIMBER_PT_policies(_Part, Panel):
         row = layout.row()
         row.scale_y = 1.5
         row.operator("limber.train_policy", icon='TRACKER')
+        draw_progress(layout, operators.LIMBER_OT_train_policy)
 
 
 class LIMBER_PT_vae_figures(_Part, Panel):
@@ -198,7 +200,7 @@ def _draw_about(layout: UILayout, context: Context, entry: PropertyGroup, proble
         column = layout.column(align=True)
         column.active = False
         for line in entry.about.split("\n"):
-            column.label(text=line)
+            draw_text(column, context, line)
         if entry.partial:
             column.label(text="Stopped early; resume it in Jobs")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Panel, UILayout
+from bpy.types import Context, Object, Panel, UILayout
 
+from ...backend.errors import UserError
 from .. import session
 from ..ops import vae_walk as operators
 from ..rig import require_rig
-from ..vae import models
+from ..vae import models, walking
 from ..vae.props import WalkSettings
 from .sidebar import Sidebar, draw_progress, has_rig, narrow
 from .text import draw_text
@@ -34,15 +35,26 @@ class LIMBER_PT_walk(Sidebar, Panel):
         model = models.active(require_rig(context))
         if model is not None and model.types:
             column.prop(walk, "motion_type")
-        column.prop(walk, "start_clip")
-        if walk.start_clip:
-            column.prop(walk, "start_frame")
+        column.prop(walk, "from_pose")
+        if not walk.from_pose:
+            column.prop(walk, "start_clip")
+            if walk.start_clip:
+                column.prop(walk, "start_frame")
         row = layout.row()
         row.scale_y = 1.5
         playing = operators.Playing.player
         row.operator("limber.play_walk", icon='PLAY', depress=playing is not None)
         row.operator("limber.bake_walk", icon='KEYFRAME_HLT')
-        draw_progress(layout, operators.LIMBER_OT_bake_walk, operators.LIMBER_OT_bake_recording)
+        draw_progress(
+            layout,
+            operators.LIMBER_OT_bake_walk,
+            operators.LIMBER_OT_play_walk,
+            operators.LIMBER_OT_bake_recording,
+        )
+        if operators.Recording.clip is not None:
+            layout.operator("limber.bake_recording", icon='KEYFRAME_HLT')
+        if missing := _missing(require_rig(context), walk):
+            draw_text(layout, context, missing, icon='INFO')
         if playing is not None and playing.sentence:
             draw_text(layout, context, playing.sentence, icon='INFO')
         if session.problem():
@@ -65,6 +77,15 @@ class LIMBER_PT_walk(Sidebar, Panel):
         column.prop(walk, "frame_start")
         column.prop(walk, "root_motion")
         column.prop(walk, "push_to_nla")
+
+
+def _missing(obj: Object, walk: WalkSettings) -> str:
+    """What baking with the panel's settings still needs, as a sentence."""
+    try:
+        walking.require_ready(obj, walk, walk)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def _draw_world(column: UILayout, walk: WalkSettings) -> None:

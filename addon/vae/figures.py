@@ -20,7 +20,7 @@ TITLES = {'VALUE': "Value Function", 'WALKS': "Random Walks", 'EXPERTS': "Expert
 
 
 def require_ready(obj: Object, figure: str, *, clips: bool = True) -> None:
-    """A `UserError` that says what is missing; quick enough for every redraw.
+    """A `UserError` that says what is missing.
 
     Without `clips` the caller has other clips than those that are ticked.
     """

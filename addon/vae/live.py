@@ -39,14 +39,18 @@ AHEAD = 3.0
 class Player:
     """One character that is played; `update` thirty times a second keeps it going."""
 
-    def __init__(self, obj: Object, rig: Rig, asked: dict[str, Any]) -> None:
-        """`asked` is what `walking.playing` gives."""
+    def __init__(
+        self, obj: Object, rig: Rig, asked: dict[str, Any], clip: Clip | None = None
+    ) -> None:
+        """`asked` and `clip` are what `walking.playing` gives."""
         session.ensure()
         style_live.stop(obj)
         self.uid, self.name = obj.session_uid, obj.name
         self.task: str = asked["task"]
         self.rig = rig
         self.metres = world_metres(obj, rig)
+        self.floor: float = asked["floor"]
+        """Height of the floor, metres."""
         self.command: dict[str, Any] = {}
         """What the user asks for now, in metres and radians."""
         self.frames: list[Pose] = []
@@ -65,7 +69,12 @@ class Player:
         pose.switch(obj, rig)
         bpy.context.view_layer.update()
         self._poser = Poser(obj, rig)
-        session.post("vae.open", {"name": self.key, **asked}, then=self._answered)
+        values, arrays = {"name": self.key, **asked}, {}
+        if clip is not None:
+            own = fit(clip, self._skeleton)
+            values["start_fps"] = own.fps
+            arrays = {"start_position": own.root_positions, "start_rotations": own.rotations}
+        session.post("vae.open", values, arrays, then=self._answered)
 
     @property
     def key(self) -> str:
@@ -82,19 +91,17 @@ class Player:
 
     def find(self) -> Object | None:
         """Its object; undo and renaming make others of it."""
-        obj = bpy.data.objects.get(self.name)
-        if obj is None or obj.session_uid != self.uid:
-            obj = next((each for each in bpy.data.objects if each.session_uid == self.uid), None)
-        return obj
+        return found(self.uid, self.name)
 
-    def aim(self, x: float, y: float) -> None:
+    def aim(self, x: float, y: float, speed: float) -> None:
         """Asks to go to a place on the floor, in Blender's units."""
         here, there = self.place, (self.metres * x, self.metres * y)
         if self.task == "target":
             self.command = {"target": list(there)}
         elif self.task == "joystick":
             heading = math.atan2(there[1] - here[1], there[0] - here[0])
-            self.command = {**self.command, "heading": heading}
+            # Keys that were let go had it stand.
+            self.command = {"heading": heading, "speed": speed}
 
     def steer(self, heading: float | None, speed: float) -> None:
         """Asks to go in a direction, radians from X; None to stand."""
@@ -180,7 +187,32 @@ class Recording:
     """The last motion that was played, until it is baked."""
 
     clip: Clip | None = None
-    character: str = ""
+    uid: int = 0
+    name: str = ""
+    """Whose it is, as it was called then."""
+    floor: float = 0.0
+
+    @classmethod
+    def keep(cls, player: Player, label: str) -> None:
+        """Remembers what was played."""
+        cls.clip, cls.floor = player.clip(label), player.floor
+        cls.uid, cls.name = player.uid, player.name
+
+    @classmethod
+    def character(cls) -> Object:
+        """Who was played, whatever it is called by now."""
+        obj = found(cls.uid, cls.name)
+        if obj is None or obj.type != 'ARMATURE':
+            raise UserError("The character that was played is gone.")
+        return obj
+
+
+def found(uid: int, name: str) -> Object | None:
+    """The object of this session's id, which mostly still has that name."""
+    obj = bpy.data.objects.get(name)
+    if obj is None or obj.session_uid != uid:
+        obj = next((each for each in bpy.data.objects if each.session_uid == uid), None)
+    return obj
 
 
 def play_for(player: Player, frames: int) -> Generator[float, None, None]:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpy.types import Object
 
 from ...backend.errors import UserError
+from ...backend.motion.clip import Clip
 from ...backend.motion.fitting import fits
 from ...backend.motion.skeleton import Skeleton
 from ...backend.runtime import limber_file
-from .. import clip_list, settings
-from ..model_list import Kind, named
+from ...backend.runtime.job_folder import Watch, folders
+from ...backend.vae.marks import mark_of
+from .. import clip_list, clips, settings
+from ..clips import Source
+from ..model_list import RESULT, Kind, file_of, named
+from ..rig import read_rig
+from ..work import part
 
 if TYPE_CHECKING:  # props.py needs this file
     from .props import PolicyEntry, VaeEntry
 
 KIND, POLICY_KIND = "vae", "policy"
 """What files of models and of policies say that they hold."""
-TASKS = {'TARGET', 'JOYSTICK', 'PATH', 'MAZE'}
+TASKS = ('TARGET', 'JOYSTICK', 'PATH', 'MAZE')
+FIRST = "target.limber"
+"""What jobs call the Target policy that they learn before another one."""
+_MOST_NAMED = 3
+"""Clips that were left out, of which the list says why."""
 
 
 def add_file(obj: Object, path: Path) -> VaeEntry:
@@ -44,11 +56,13 @@ def begin(obj: Object, name: str, job: Path) -> VaeEntry:
     return entry
 
 
-def begin_policy(model: VaeEntry, name: str, task: str, job: Path) -> PolicyEntry:
-    """Lists a policy that a job has begun to learn for a model."""
+def begin_policy(
+    model: VaeEntry, name: str, task: str, job: Path, result: str = RESULT
+) -> PolicyEntry:
+    """Lists a policy that a job has begun to learn for a model, in that file of its folder."""
     entry = model.policies.add()
     model.policy_index = len(model.policies) - 1
-    entry.name, entry.task, entry.job = name, task, job.name
+    entry.name, entry.task, entry.job, entry.result = name, task, job.name, result
     return entry
 
 
@@ -86,10 +100,43 @@ def pending(obj: Object) -> list[Any]:
 
 def take_in(obj: Object) -> bool:
     """Lists what jobs have learned; whether there are jobs to go on waiting for."""
+    _set_apart(obj)
     models = obj.limber.vae.models
     waiting = [MODELS.take_in(models)]
     waiting += [POLICIES.take_in(model.policies) for model in models]
     return any(waiting)
+
+
+def _set_apart(obj: Object) -> None:
+    """Lists a model whose job was resumed as another one, where policies need it as it was."""
+    models = obj.limber.vae.models
+    for index in range(len(models)):
+        old = models[index]
+        if not (old.partial and old.filepath and _has_own_policies(old) and _went_on(old)):
+            continue
+        # Looked up again: a list may move in memory when it grows.
+        new = models.add()
+        old = models[index]
+        new.name, new.job = f"{old.name} Resumed", old.job
+        for row in reversed(range(len(old.policies))):
+            policy = old.policies[row]
+            if policy.job == old.job and not policy.filepath:
+                begin_policy(new, policy.name, policy.task, Path(policy.job), policy.result)
+                old.policies.remove(row)
+        old.job, old.partial = "", False
+
+
+def _has_own_policies(model: VaeEntry) -> bool:
+    return any(each.filepath or each.job != model.job for each in model.policies)
+
+
+def _went_on(model: VaeEntry) -> bool:
+    """Whether the job of a model was resumed, and has left a better one since."""
+    job = next((each for each in folders(settings.jobs_folder()) if each.name == model.job), None)
+    if job is None or Watch(job).poll().active or not file_of(model).is_file():
+        return False
+    result = job / RESULT
+    return result.is_file() and result.stat().st_mtime > file_of(model).stat().st_mtime
 
 
 def problem(entry: VaeEntry) -> str:
@@ -97,9 +144,39 @@ def problem(entry: VaeEntry) -> str:
     return MODELS.problem(entry)
 
 
-def policy_problem(entry: PolicyEntry) -> str:
-    """As `problem`, for a policy."""
+def policy_problem(model: VaeEntry, entry: PolicyEntry) -> str:
+    """As `problem`, for a policy of a model."""
+    if model.mark and entry.mark and model.mark != entry.mark:
+        return (
+            f"{entry.name} was learned on another Motion VAE than {model.name}; learn it again, "
+            "or add it under its own."
+        )
     return POLICIES.problem(entry)
+
+
+def reading(obj: Object, asked: dict[str, Any]) -> Generator[float, None, list[Clip]]:
+    """The ticked clips, for a job `train_vae` with these settings; what cannot be read is left out,
+    and they say so."""
+    return (yield from reading_sources(obj, clip_list.require_sources(obj), asked))
+
+
+def reading_sources(
+    obj: Object, sources: Sequence[Source], asked: dict[str, Any]
+) -> Generator[float, None, list[Clip]]:
+    """As `reading`, of Actions and strips that were chosen otherwise."""
+    rig, read, left_out = read_rig(obj), [], []
+    for number, source in enumerate(sources):
+        span = number / len(sources), (number + 1) / len(sources)
+        try:
+            read.append((yield from part(clips.reading(obj, source, rig), *span)))
+        except UserError as error:
+            left_out.append(f"{source.label!r} was left out: {error}")
+            asked.get("types", {}).pop(source.label, None)
+        yield span[1]
+    if not read:
+        raise UserError(f"No clip can be learned from. {left_out[0]}")
+    asked["left_out"] = left_out
+    return read
 
 
 def motion_types(obj: Object) -> dict[str, str]:
@@ -151,9 +228,11 @@ def require_policy(model: VaeEntry, task: str, name: str = "") -> PolicyEntry:
             if task != 'MAZE'
             else f"{model.name} has no policy for Maze; learn one."
         )
+    usable = [each for each in suited if each.filepath and not policy_problem(model, each)]
     chosen = active_policy(model)
-    entry = next((each for each in suited if each == chosen), suited[-1])
-    if why := policy_problem(entry):
+    # One that is still being learned does not stand in the way of those that are there.
+    entry = next((each for each in usable if each == chosen), (usable or suited)[-1])
+    if why := policy_problem(model, entry):
         raise UserError(why)
     if not entry.filepath:
         raise UserError(
@@ -182,7 +261,10 @@ def check(path: Path, skeleton: Skeleton) -> None:
 
 def skeleton_of(path: Path) -> Skeleton:
     """The skeleton that the model in a file was learned on."""
-    meta = limber_file.read(path, KIND).meta
+    return _skeleton(limber_file.read(path, KIND).meta, path)
+
+
+def _skeleton(meta: dict[str, Any], path: Path) -> Skeleton:
     try:
         return Skeleton.from_json(meta["skeleton"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -190,16 +272,24 @@ def skeleton_of(path: Path) -> Skeleton:
 
 
 def describe(path: Path) -> str:
-    """What a model learned from and how well, one line each."""
-    meta = limber_file.read(path, KIND).meta
-    figures = meta.get("figures", {})
-    lines = [named(list(dict.fromkeys(str(label) for label in meta.get("start_labels", ()))))]
-    if "seconds" in figures:
-        lines.append(f"{figures['seconds']:.0f} s of clips")
-    if {"epochs", "of_epochs"} <= figures.keys():
-        lines.append(f"{figures['epochs']} of {figures['of_epochs']} epochs")
-    if "error_cm" in figures:
-        lines.append(f"{figures['error_cm']:.1f} cm off")
+    """What a model learned from, how well, and what to expect of it, one line each."""
+    return _lines(limber_file.read(path, KIND).meta)
+
+
+def _lines(meta: dict[str, Any]) -> str:
+    figures = _figures(meta)
+    lines = [named(_labels(meta))]
+    if (seconds := _number(figures, "seconds")) is not None:
+        lines.append(f"{seconds:.0f} s of clips")
+    epochs, of_epochs = (_number(figures, name) for name in ("epochs", "of_epochs"))
+    if epochs is not None and of_epochs is not None:
+        lines.append(f"{epochs:.0f} of {of_epochs:.0f} epochs")
+    if (error := _number(figures, "error_cm")) is not None:
+        lines.append(f"{error:.1f} cm off")
+    left_out = _texts(figures, "left_out")
+    lines += [*_texts(figures, "expect"), *_texts(figures, "remarks"), *left_out[:_MOST_NAMED]]
+    if len(left_out) > _MOST_NAMED:
+        lines.append(f"{len(left_out) - _MOST_NAMED} more clips were left out.")
     return "\n".join(filter(None, lines))
 
 
@@ -209,21 +299,49 @@ def describe_policy(path: Path) -> str:
 
 
 def _policy_lines(meta: dict[str, Any]) -> str:
-    figures = meta.get("figures", {})
+    figures = _figures(meta)
     lines = [str(meta.get("task", "")).capitalize()]
-    if "samples" in figures:
-        lines.append(f"{figures['samples'] / 1e6:.1f} million frames")
-    if "reward" in figures:
-        lines.append(f"reward {figures['reward']:.2f}")
+    if (samples := _number(figures, "samples")) is not None:
+        lines.append(f"{samples / 1e6:.1f} million frames")
+    if (reward := _number(figures, "reward")) is not None:
+        lines.append(f"reward {reward:.2f}")
     return "\n".join(filter(None, lines))
 
 
+def _figures(meta: dict[str, Any]) -> dict[str, Any]:
+    """What learning measured, as a file says it, which may be a stranger's."""
+    figures = meta.get("figures")
+    return figures if isinstance(figures, dict) else {}
+
+
+def _number(figures: dict[str, Any], name: str) -> float | None:
+    value = figures.get(name)
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if plain and math.isfinite(value) else None
+
+
+def _texts(figures: dict[str, Any], name: str) -> list[str]:
+    found = figures.get(name)
+    return [text for text in (found if isinstance(found, list) else [found]) if _is_line(text)]
+
+
+def _is_line(value: Any) -> bool:
+    return isinstance(value, str) and "\n" not in value
+
+
+def _labels(meta: dict[str, Any]) -> list[str]:
+    """The clips that walks can start in."""
+    labels = meta.get("start_labels")
+    return list(dict.fromkeys(filter(_is_line, labels if isinstance(labels, list) else ())))
+
+
 def _fill(entry: VaeEntry, path: Path) -> None:
-    skeleton_of(path)
-    entry.about = describe(path)
-    meta = limber_file.read(path, KIND).meta
-    entry.labels = "\n".join(dict.fromkeys(str(label) for label in meta.get("start_labels", ())))
-    entry.types = "\n".join(str(kind) for kind in meta.get("types") or ())
+    content = limber_file.read(path, KIND)
+    _skeleton(content.meta, path)
+    types = content.meta.get("types")
+    entry.about, entry.labels = _lines(content.meta), "\n".join(_labels(content.meta))
+    entry.types = "\n".join(map(str, types)) if isinstance(types, list) else ""
+    entry.mark = mark_of(content.arrays)
 
 
 def _fill_policy(entry: PolicyEntry, path: Path) -> None:
@@ -231,8 +349,14 @@ def _fill_policy(entry: PolicyEntry, path: Path) -> None:
     task = str(meta.get("task", "")).upper()
     if task not in TASKS:
         raise UserError(f"The policy in {path.name} is damaged; learn it again.")
-    entry.task, entry.about = task, _policy_lines(meta)
+    entry.task, entry.about, entry.mark = task, _policy_lines(meta), str(meta.get("model", ""))
 
 
 MODELS = Kind("Motion VAE", lambda: settings.models_folder(), _fill, early=True)
-POLICIES = Kind("policy", lambda: settings.models_folder(), _fill_policy, early=True)
+POLICIES = Kind(
+    "policy",
+    lambda: settings.models_folder(),
+    _fill_policy,
+    early=True,
+    result=lambda entry: entry.result or RESULT,
+)

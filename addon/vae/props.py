@@ -30,6 +30,7 @@ POLICY_TASKS = [
     ('PATH', "Path", "Follow a curve on the floor"),
     ('MAZE', "Maze", "Wander about without touching walls"),
 ]
+THEN_TASKS = [(name, label, text, 1 << n) for n, (name, label, text) in enumerate(POLICY_TASKS)]
 WALK_TASKS = [('RANDOM', "Random Walk", "Go wherever the clips lead"), *POLICY_TASKS]
 
 
@@ -57,10 +58,19 @@ class Learned:
     problem: StringProperty(
         name="Problem", description="Why it cannot be used, as a sentence", override=_KEPT
     )
+    mark: StringProperty(
+        name="Mark",
+        description="Tells one Motion VAE from another; policies have that of their own",
+        override=_KEPT,
+    )
 
 
 class PolicyEntry(Learned, PropertyGroup):
     """One policy of a model."""
+
+    result: StringProperty(
+        name="Result", description="Its file in the folder of its job", override=_KEPT
+    )
 
     task: EnumProperty(
         name="Task",
@@ -106,11 +116,21 @@ class VaeTrainOptions:
     )
     epochs: IntProperty(
         name="Epochs",
-        description="How often to go through all clips; you can stop early and keep the model",
+        description="How often to go through all clips; you can stop early and keep the model. 45 "
+        "take half an hour for 20 minutes of clips, and some minutes for one",
         min=1,
         soft_max=500,
         max=100_000,
-        default=180,
+        default=45,
+    )
+    then_learn: EnumProperty(
+        name="Then Learn",
+        description="Tasks for which the same job learns policies when the model is done, so that "
+        "Bake and Play work at once; about five minutes each. Target comes first, since others "
+        "begin as it",
+        items=THEN_TASKS,
+        options={'ENUM_FLAG'},
+        default={'TARGET', 'JOYSTICK', 'PATH'},
     )
     condition_frames: IntProperty(
         name="Condition Frames",
@@ -165,17 +185,17 @@ class PolicyOptions:
     samples: FloatProperty(
         name="Millions of Frames",
         description="How long to learn, in frames over all characters; you can stop early and keep "
-        "the policy",
+        "the policy. 0.6 take about five minutes",
         min=0.001,
         soft_max=20.0,
         max=10_000.0,
-        default=1.0,
+        default=0.6,
         precision=1,
     )
     target_policy: StringProperty(
         name="Target Policy",
         description="Target policy of this model that a Maze policy directs and others begin as; "
-        "the last one if this is empty",
+        "without a name the active one, or the last. One is learned first if there is none",
         search=_target_policies,
     )
 
@@ -195,9 +215,15 @@ class WalkOptions:
         description="Look some frames ahead at random instead of using a policy: needs no learning "
         "and obeys less",
     )
+    from_pose: BoolProperty(
+        name="From Current Pose",
+        description="Begin with the pose that the character is in now, as if it stood still, "
+        "instead of one from the clips",
+    )
     start_clip: StringProperty(
         name="Start Clip",
-        description="Learned clip whose pose the walk begins with; one that suits if this is empty",
+        description="Learned clip whose pose the walk begins with. If this is empty, one as fast "
+        "as the path, else that of the first clip",
         search=_clips,
     )
     start_frame: IntProperty(
@@ -251,7 +277,8 @@ class WalkOptions:
     )
     motion_type: StringProperty(
         name="Motion Type",
-        description="Type of motion to switch to, of a model that knows several",
+        description="Type of motion to switch to, of a model that knows several. Markers in the "
+        "timeline that are named like a type switch to it there",
         search=_types,
     )
     name: StringProperty(name="Name", description="Name of the Action; the task's if this is empty")
@@ -323,7 +350,8 @@ class WalkSettings(WalkOptions, PropertyGroup):
     walls: PointerProperty(
         type=Collection,
         name="Walls",
-        description="Collection whose meshes are walls, half a metre above the floor",
+        description="Collection whose meshes are walls, half a metre above the floor on which the "
+        "character stands",
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import bpy
+import numpy as np
 from bpy.types import Action, Object
 
 from ...backend.errors import UserError
@@ -15,7 +17,7 @@ from ...backend.motion.clip import Clip
 from ...backend.motion.rig import Rig, RootMotion
 from ...backend.runtime import clip_files
 from ...backend.vae.standing import path_start, standing
-from .. import bake_from, jobs, settings
+from .. import bake_from, clip_list, clips, jobs, settings
 from ..bake import BakeSettings, baking
 from ..model_list import RESULT, file_of
 from ..rig import read_rig, world_metres
@@ -25,7 +27,10 @@ from ..work import part
 from . import models, world
 
 if TYPE_CHECKING:  # props.py needs files of this folder
-    from .props import WalkOptions, WalkSettings
+    from .props import VaeEntry, WalkOptions, WalkSettings
+
+OTHER = "other"
+"""What the type is called of clips to which none was given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +39,9 @@ class Walked:
 
     actions: list[Action]
     sentence: str
-    """What happened on the way; empty where there is nothing to say."""
+    """What went wrong on the way; empty where there is nothing to say."""
+    outcome: str
+    """How well the task was done; empty where there is no saying."""
 
 
 def require_ready(obj: Object, walk: WalkSettings, options: WalkOptions) -> None:
@@ -60,13 +67,17 @@ def making(obj: Object, walk: WalkSettings, options: WalkOptions) -> Generator[f
     rig = read_rig(obj)
     how = bake_settings(options)
     label = f"{options.name or _title(options.task)} of {obj.name}"
-    asked = yield from part(asking(obj, rig, walk, options), 0.0, 0.1)
-    folder = jobs.create(settings.jobs_folder(), "vae_walk", asked, label=label, seed=options.seed)
+    asked = yield from part(asking(obj, rig, walk, options), 0.0, 0.05)
+    own = yield from part(reading_start(obj, rig, options), 0.05, 0.1)
+    begins = [own] if own is not None else []
+    root, seed = settings.jobs_folder(), options.seed
+    folder = jobs.create(root, "vae_walk", asked, begins, label=label, seed=seed)
     yield from part(jobs.doing(folder, python), 0.1, 0.8)
     actions = yield from part(
         bake_from.baking_file(obj, folder / RESULT, "", slice(None), how), 0.8, 1.0
     )
-    return Walked(actions, str(report(folder).get("sentence", "")))
+    found = report(folder)
+    return Walked(actions, str(found.get("sentence", "")), str(found.get("outcome", "")))
 
 
 def asking(
@@ -81,6 +92,7 @@ def asking(
         "count": options.characters,
         "clean": options.clean,
         "style": style_file(obj, options),
+        "switches": switches(models.require_model(obj), options),
     }
 
 
@@ -89,29 +101,30 @@ def opening(
 ) -> Generator[float, None, dict[str, Any]]:
     """What a walk through the world as it is animated tells the backend."""
     require_ready(obj, walk, options)
-    common = _common(obj, rig, options)
+    common, metres = _common(obj, rig, walk, options), world_metres(obj, rig)
     told = yield from world.reading(
-        obj,
-        walk,
-        options.task,
-        world_metres(obj, rig),
-        options.frame_start,
-        world.count(options.frames),
+        obj, walk, options.task, metres, options.frame_start, world.count(options.frames)
     )
     return common | _placed(told)
 
 
-def playing(obj: Object, rig: Rig, walk: WalkSettings) -> dict[str, Any]:
-    """What playing tells the backend, of the world as it stands now."""
+def playing(
+    obj: Object, rig: Rig, walk: WalkSettings
+) -> Generator[float, None, tuple[dict[str, Any], Clip | None]]:
+    """What playing tells the backend, of the world as it stands now, and the clip in whose frame
+    it begins, if it is not one that the model keeps."""
     require_playable(obj, walk)
-    common = _common(obj, rig, walk)
-    told = world.read_now(walk, walk.task, world_metres(obj, rig))
+    common = _common(obj, rig, walk, walk)
+    told = yield from part(
+        world.reading_now(obj, walk, walk.task, world_metres(obj, rig)), 0.0, 0.5
+    )
+    own = yield from part(reading_start(obj, rig, walk), 0.5, 1.0)
     if walk.task == 'TARGET' and "target" not in told:
         told["target"] = common["place"]
-    return common | _placed(told)
+    return common | _placed(told), own
 
 
-def _common(obj: Object, rig: Rig, options: WalkOptions) -> dict[str, Any]:
+def _common(obj: Object, rig: Rig, walk: WalkSettings, options: WalkOptions) -> dict[str, Any]:
     """Which model does what with which policy, from where the character stands now."""
     model = models.require_model(obj)
     models.check(file_of(model), rig.skeleton)
@@ -120,7 +133,7 @@ def _common(obj: Object, rig: Rig, options: WalkOptions) -> dict[str, Any]:
         policy = str(file_of(models.require_policy(model, options.task)))
     now = pose.read(obj, rig)
     place, heading = standing(rig.skeleton, now.root_position, now.rotations)
-    clip = options.start_clip
+    clip = "" if options.from_pose else options.start_clip
     return {
         "model": str(file_of(model)),
         "policy": policy,
@@ -129,9 +142,46 @@ def _common(obj: Object, rig: Rig, options: WalkOptions) -> dict[str, Any]:
         "start": {"label": clip or None, "frame": options.start_frame - 1 if clip else None},
         "place": place,
         "heading": heading,
+        "floor": world.floor_of(obj, walk, options.task, world_metres(obj, rig)),
         "noise": round(options.noise, 6),
         "type": options.motion_type,
     }
+
+
+def reading_start(
+    obj: Object, rig: Rig, options: WalkOptions
+) -> Generator[float, None, Clip | None]:
+    """The clip of whose Start Frame a walk takes its first pose: the listed one of that name, or
+    the pose that the character is in. None where the model's own poses are all there is."""
+    if options.from_pose:
+        now = pose.read(obj, rig)
+        roots, turns = (np.stack([part] * 2) for part in (now.root_position, now.rotations))
+        return Clip(rig.skeleton, world.RATE, roots, turns)
+    entries = (clip_list.source(obj, entry) for entry in obj.limber.clips)
+    named = (each for each in entries if each is not None and each.label == options.start_clip)
+    source = next(named, None)
+    if source is None:
+        return None
+    clip = yield from clips.reading(obj, source, rig)
+    frames = clip.resampled(world.RATE).frames
+    if options.start_frame > frames:
+        raise UserError(
+            f"{source.label} has {frames} frames at 30 a second; choose a Start Frame from 1 to "
+            f"{frames}."
+        )
+    return clip
+
+
+def switches(model: VaeEntry, options: WalkOptions) -> list[tuple[int, str]]:
+    """Frames of a walk at which the timeline's markers name another motion type."""
+    known = {name or OTHER: name for name in model.types.split("\n")} if model.types else {}
+    stride = world.rate_of_scene() / world.RATE
+    found = []
+    for marker in bpy.context.scene.timeline_markers:
+        if marker.name in known and marker.frame >= options.frame_start:
+            frame = round((marker.frame - options.frame_start) / stride)
+            found.append((max(frame, 1), known[marker.name]))
+    return sorted(found)
 
 
 def _placed(told: dict[str, Any]) -> dict[str, Any]:
@@ -142,12 +192,14 @@ def _placed(told: dict[str, Any]) -> dict[str, Any]:
     return {"world": told, "place": place, "heading": heading}
 
 
-def baking_recording(obj: Object, clip: Clip, walk: WalkSettings) -> Generator[float, None, Action]:
-    """Bakes what was played, with planted feet if that is asked for."""
+def baking_recording(
+    obj: Object, clip: Clip, floor: float, walk: WalkSettings
+) -> Generator[float, None, Action]:
+    """Bakes what was played on a floor at that height, with planted feet if that is asked for."""
     rig, how, done = read_rig(obj), bake_settings(walk), 0.0
     if walk.clean:
         python, done = settings.backend_python(), 0.6
-        asked = {"style": style_file(obj, walk)}
+        asked = {"style": style_file(obj, walk), "floor": floor}
         label = f"Feet of {clip.label}"
         folder = jobs.create(settings.jobs_folder(), "clean_feet", asked, [clip], label=label)
         yield from part(jobs.doing(folder, python), 0.0, done)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -18,6 +19,7 @@ from ...backend.errors import UserError
 from ...backend.tasks.walls import slice_mesh
 from ..movers import may_move
 from ..style.keeping import kept_pose
+from ..work import computed
 
 if TYPE_CHECKING:
     from .props import WalkSettings
@@ -34,7 +36,7 @@ def require_world(walk: WalkSettings, task: str) -> None:
         raise UserError("Choose an object to walk to, such as an Empty, under Target.")
     if task == 'PATH':
         _require_curve(walk)
-    if task == 'MAZE' and not wall_objects(walk.walls):
+    if task == 'MAZE' and not _has_meshes(walk.walls):
         raise UserError("Choose a collection with meshes as walls.")
 
 
@@ -49,15 +51,25 @@ def count(frames: int) -> int:
     return max(round((frames - 1) * RATE / rate_of_scene()) + 1, 2)
 
 
+def floor_under(obj: Object, metres: float) -> float:
+    """Height of the floor on which a character stands, metres: that of its object's origin."""
+    return float(metres * obj.matrix_world.translation.z)
+
+
+def floor_of(obj: Object, walk: WalkSettings, task: str, metres: float) -> float:
+    """As `floor_under`, but a character that follows a curve walks where the curve lies."""
+    if task != 'PATH':
+        return floor_under(obj, metres)
+    points, _ = _places(walk, metres)
+    return float(points[:, 2].mean())
+
+
 def reading(
     obj: Object, walk: WalkSettings, task: str, metres: float, first: int, frames: int
 ) -> Generator[float, None, dict[str, Any]]:
     """What the scene tells of a task over so many frames of a walk; the scene stays as it is."""
     require_world(walk, task)
-    walls = read_walls(walk.walls, metres)
-    world: dict[str, Any] = {"walls": walls.tolist()} if len(walls) else {}
-    if task == 'PATH':
-        world["path"] = read_path(walk, metres)
+    world = yield from _lasting(obj, walk, task, metres)
     read = _reader(walk, task, metres)
     if read is None:
         return world
@@ -75,34 +87,46 @@ def reading(
     return world | told
 
 
-def read_now(walk: WalkSettings, task: str, metres: float) -> dict[str, Any]:
+def reading_now(
+    obj: Object, walk: WalkSettings, task: str, metres: float
+) -> Generator[float, None, dict[str, Any]]:
     """As `reading`, as the scene stands now, for one who steers; a target need not be there yet."""
     if task != 'TARGET' or _there(walk.target):
         require_world(walk, task)
-    walls = read_walls(walk.walls, metres)
-    world: dict[str, Any] = {"walls": walls.tolist()} if len(walls) else {}
-    if task == 'PATH':
-        world["path"] = read_path(walk, metres)
-    elif task != 'TARGET' or _there(walk.target):
+    world = yield from _lasting(obj, walk, task, metres)
+    if task != 'PATH' and (task != 'TARGET' or _there(walk.target)):
         world |= (_reader(walk, task, metres) or dict)()
     return world
 
 
-def to_learn_in(walk: WalkSettings, task: str, metres: float) -> dict[str, Any]:
+def _lasting(
+    obj: Object, walk: WalkSettings, task: str, metres: float
+) -> Generator[float, None, dict[str, Any]]:
+    """What does not change over a walk: walls and the path."""
+    floor = floor_of(obj, walk, task, metres)
+    walls = yield from reading_walls(walk.walls, metres, floor)
+    world: dict[str, Any] = {"walls": walls.tolist()} if len(walls) else {}
+    if task == 'PATH':
+        world["path"] = read_path(walk, metres)
+    return world
+
+
+def to_learn_in(
+    obj: Object, walk: WalkSettings, task: str, metres: float
+) -> Generator[float, None, dict[str, Any]]:
     """The walls or the curve that a policy can learn on, if they are chosen."""
     if task == 'PATH' and _there(walk.path):
         _require_curve(walk)
         return {"path": read_path(walk, metres)}
-    walls = read_walls(walk.walls, metres) if task == 'MAZE' else ()
+    if task != 'MAZE':
+        return {}
+    walls = yield from reading_walls(walk.walls, metres, floor_under(obj, metres))
     return {"walls": walls.tolist()} if len(walls) else {}
 
 
 def read_path(walk: WalkSettings, metres: float) -> dict[str, Any]:
     """The curve's points on the floor, in its order."""
-    curve = walk.path
-    points, closed = _curve_points(curve)
-    world = np.array(curve.matrix_world)
-    places = metres * (points @ world[:3, :3].T + world[:3, 3])
+    places, closed = _places(walk, metres)
     speed = 0.0 if walk.path_timing == 'KEYED' else walk.path_speed
     return {
         "points": places[:, :2].tolist(),
@@ -112,15 +136,28 @@ def read_path(walk: WalkSettings, metres: float) -> dict[str, Any]:
     }
 
 
-def read_walls(collection: Collection | None, metres: float) -> NDArray[np.float64]:
-    """Segments `(segments, 4)` where the collection's meshes stand."""
-    found = [np.zeros((0, 4))]
-    graph = bpy.context.evaluated_depsgraph_get()
-    for obj in wall_objects(collection):
-        vertices, triangles = _triangles(obj.evaluated_get(graph))
-        found.append(slice_mesh(metres * vertices, triangles, WALL_HEIGHT))
+def _places(walk: WalkSettings, metres: float) -> tuple[NDArray[np.float64], bool]:
+    """The curve's points in the world `(points, 3)`, and whether it is closed."""
+    points, closed = _curve_points(walk.path)
+    world = np.array(walk.path.matrix_world)
+    return metres * (points @ world[:3, :3].T + world[:3, 3]), closed
+
+
+def reading_walls(
+    collection: Collection | None, metres: float, floor: float
+) -> Generator[float, None, NDArray[np.float64]]:
+    """Segments `(segments, 4)` where the collection's meshes stand on a floor at that height."""
+    found, objects = [np.zeros((0, 4))], wall_objects(collection)
+    for number, obj in enumerate(objects):
+        # Asked for each time: between two steps the scene may have changed.
+        evaluated = obj.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        vertices, triangles = _triangles(evaluated)
+        world = metres * np.array(evaluated.matrix_world)
+        cut = partial(_cut, vertices, triangles, world, floor + WALL_HEIGHT)
+        found.append((yield from computed(cut, 3 * len(triangles), number / len(objects))))
+        yield (number + 1) / len(objects)
     walls = np.concatenate(found)
-    if len(wall_objects(collection)) and not len(walls):
+    if objects and not len(walls):
         raise UserError(
             f"No mesh of {collection.name} is {WALL_HEIGHT:g} m above the floor; make the walls "
             "higher, or put them on the floor."
@@ -128,15 +165,32 @@ def read_walls(collection: Collection | None, metres: float) -> NDArray[np.float
     return walls
 
 
+def _cut(
+    vertices: NDArray[np.float32],
+    triangles: NDArray[np.int32],
+    world: NDArray[np.float64],
+    height: float,
+) -> NDArray[np.float64]:
+    places = vertices @ world[:3, :3].T + world[:3, 3]
+    return slice_mesh(places, triangles, height)
+
+
 def wall_objects(collection: Collection | None) -> list[Object]:
     """The meshes of a collection that are in the scene."""
     if collection is None:
         return []
-    return [obj for obj in collection.all_objects if obj.type == 'MESH' and _there(obj)]
+    there = set(bpy.context.scene.objects)
+    return [obj for obj in collection.all_objects if obj.type == 'MESH' and obj in there]
 
 
-def _triangles(evaluated: Object) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """World vertices `(vertices, 3)` and triangles `(triangles, 3)` of an evaluated object."""
+def _has_meshes(collection: Collection | None) -> bool:
+    """Quick enough for every redraw, so it does not ask whether they are in the scene."""
+    return collection is not None and any(obj.type == 'MESH' for obj in collection.all_objects)
+
+
+def _triangles(evaluated: Object) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Vertices `(vertices, 3)` in its own space and triangles `(triangles, 3)` of an evaluated
+    object."""
     mesh = evaluated.to_mesh()
     try:
         mesh.calc_loop_triangles()
@@ -146,9 +200,7 @@ def _triangles(evaluated: Object) -> tuple[NDArray[np.float64], NDArray[np.int32
         mesh.loop_triangles.foreach_get("vertices", triangles)
     finally:
         evaluated.to_mesh_clear()
-    world = np.array(evaluated.matrix_world)
-    places = vertices.reshape(-1, 3).astype(np.float64) @ world[:3, :3].T + world[:3, 3]
-    return places, triangles.reshape(-1, 3)
+    return vertices.reshape(-1, 3), triangles.reshape(-1, 3)
 
 
 def _require_curve(walk: WalkSettings) -> None:
@@ -187,7 +239,7 @@ def _curve_points(obj: Object) -> tuple[NDArray[np.float64], bool]:
 
 
 def _there(obj: Object | None) -> bool:
-    return obj is not None and bool(obj.users_scene)
+    return obj is not None and bpy.context.scene.objects.get(obj.name) == obj
 
 
 def _reader(walk: WalkSettings, task: str, metres: float) -> Any:

@@ -17,11 +17,11 @@ SHORTEST = 1e-6
 
 def slice_mesh(vertices: Array, triangles: Array, height: float = 0.5) -> Array:
     """Segments `(segments, 4)` in which a plane at that height cuts triangles `(M, 3)`."""
-    corners = np.asarray(vertices, dtype=np.float64)[np.asarray(triangles, dtype=np.int64)]
+    vertices, triangles = np.asarray(vertices), np.asarray(triangles, dtype=np.int64)
     # A corner exactly in the plane counts as above it, so that every cut has two ends.
-    above = corners[..., 2] >= height
+    above = (vertices[:, 2] >= height)[triangles]
     cut = above.any(axis=1) & ~above.all(axis=1)
-    corners, above = corners[cut], above[cut]
+    corners, above = vertices[triangles[cut]].astype(np.float64), above[cut]
     alone = np.where(above.sum(axis=1) == 1, above.argmax(axis=1), (~above).argmax(axis=1))
     rows = np.arange(len(corners))
     tip = corners[rows, alone]

@@ -57,7 +57,7 @@ def play(obj: Object, task: str) -> Player:
     walk = bpy.context.scene.limber.walk
     walk.task = task
     rig = read_rig(obj)
-    return Player(obj, rig, walking.playing(obj, rig, walk))
+    return Player(obj, rig, *work.run(walking.playing(obj, rig, walk)))
 
 
 def rotations(obj: Object) -> np.ndarray:
@@ -84,7 +84,7 @@ def test_pose_is_shown_and_put_back(process) -> None:
 def test_keys_and_mouse_become_commands(process) -> None:
     obj = walking_human("target", "joystick")
     player = play(obj, 'TARGET')  # without an Empty: the pointer is the target
-    player.aim(3.0, 4.0)
+    player.aim(3.0, 4.0, 1.0)
     assert player.command == {"target": [3.0, 4.0]}
     player.steer(math.pi / 2, 1.0)
     x, y = player.place
@@ -96,6 +96,9 @@ def test_keys_and_mouse_become_commands(process) -> None:
     assert player.command == {"heading": 0.5, "speed": 1.5}
     player.steer(None, 0.0)
     assert player.command == {"heading": 0.5, "speed": 0.0}
+    x, y = player.place
+    player.aim(x, y + 2.0, 1.2)  # whoever stood goes where the pointer is
+    assert player.command == {"heading": pytest.approx(math.pi / 2), "speed": 1.2}
     work.run(live.play_for(player, 3))
     player.stop()
 

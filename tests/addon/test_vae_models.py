@@ -9,7 +9,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 import pytest
-from bl_ext.user_default.limber.addon import cli, clip_list, jobs, settings
+from bl_ext.user_default.limber.addon import cli, clip_list, jobs, settings, work
 from bl_ext.user_default.limber.addon.clips import read_clip
 from bl_ext.user_default.limber.addon.ops import vae as operators
 from bl_ext.user_default.limber.addon.vae import models, world
@@ -31,7 +31,9 @@ def models_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_panel_settings_are_those_of_the_backend() -> None:
     panel = bpy.context.scene.limber.vae_training
-    assert training.Settings(**operators.training(panel)) == training.Settings()
+    assert panel.then_learn == {'TARGET', 'JOYSTICK', 'PATH'}
+    then = {"target": {}, "joystick": {}, "path": {}}
+    assert training.Settings(**operators.training(panel)) == training.Settings(then=then)
     walking_human("target")
     model = models.active(bpy.data.objects["Human"])
     asked = operators.learning(model, bpy.context.scene.limber.policy_training)
@@ -64,7 +66,7 @@ def test_training_lists_a_model_and_its_policy(
     monkeypatch.setattr(operators, "learning", lambda *given: learning(*given) | few)
     obj = open_human()
     clip_list.add(obj, bpy.data.actions["Walk"])
-    assert bpy.ops.limber.train_vae(epochs=1) == {'FINISHED'}
+    assert bpy.ops.limber.train_vae(epochs=1, then_learn=set()) == {'FINISHED'}
     (entry,) = obj.limber.vae.models
     assert (entry.name, entry.partial, entry.problem) == ("Walk", False, "")
     assert "1 of 1 epochs" in entry.about and entry.labels.split("\n")[0] == "Walk"
@@ -94,7 +96,7 @@ def test_motion_types_are_those_of_the_clips(backend, jobs_root: Path, monkeypat
     obj.limber.clips[0].motion_type = "calm"
     bpy.context.scene.limber.vae_training.use_types = True
     assert "Motion Types: True" in draw_all()["LIMBER_PT_train_vae"]
-    assert bpy.ops.limber.train_vae(epochs=1, use_types=True) == {'FINISHED'}
+    assert bpy.ops.limber.train_vae(epochs=1, use_types=True, then_learn=set()) == {'FINISHED'}
     (entry,) = obj.limber.vae.models
     assert entry.types.split("\n") == ["calm", ""]
     bpy.context.scene.limber.walk.motion_type = "calm"
@@ -116,10 +118,11 @@ def test_policies_begin_as_a_target_policy_on_the_chosen_curve() -> None:
     assert operators.learning(model, panel)["low"] == str(policy_file("target"))
     assert "Curve: None" in draw_all()["LIMBER_PT_policies"]
     walk = bpy.context.scene.limber.walk
-    assert world.to_learn_in(walk, 'PATH', 1.0) == {}
+    obj = bpy.data.objects["Human"]
+    assert work.run(world.to_learn_in(obj, walk, 'PATH', 1.0)) == {}
     bpy.ops.curve.primitive_bezier_circle_add(radius=2.0)
     walk.path = bpy.context.object
-    learned = world.to_learn_in(walk, 'PATH', 0.5)["path"]
+    learned = work.run(world.to_learn_in(obj, walk, 'PATH', 0.5))["path"]
     assert learned["closed"]
     assert np.linalg.norm(learned["points"], axis=1) == pytest.approx(1.0, abs=0.01)
 
@@ -176,15 +179,27 @@ def test_lists_are_kept_and_cleared() -> None:
     assert not bpy.ops.limber.remove_vae.poll()
 
 
-def test_maze_policy_needs_a_target_policy(backend, jobs_root: Path) -> None:
-    walking_human("joystick")
-    with pytest.raises(RuntimeError, match="directs a Target policy; learn that one first"):
-        bpy.ops.limber.train_policy(task='MAZE')
-    assert not jobs_root.exists()
-    model = models.active(walking_human("target"))
+def test_a_target_policy_is_learned_first_unless_one_is_there(jobs_root: Path) -> None:
+    model = models.active(walking_human("joystick"))
     panel = bpy.context.scene.limber.policy_training
-    panel.task = 'MAZE'
-    assert operators.learning(model, panel)["low"] == str(policy_file("target"))
+    panel.samples = 0.25
+    for task in ('MAZE', 'PATH'):
+        panel.task = task
+        asked = operators.learning(model, panel)
+        assert (asked["low"], asked["target_samples"]) == ("", 250_000)
+    panel.task = 'TARGET'
+    assert operators.learning(model, panel)["target_samples"] == 0
+    # One that is being learned is worth waiting for, unless another is there already.
+    model = models.active(walking_human())
+    panel = bpy.context.scene.limber.policy_training
+    panel.task = 'JOYSTICK'
+    models.begin_policy(model, "Newer", 'TARGET', jobs.create(jobs_root, "train_policy"))
+    with pytest.raises(UserError, match="Newer is still being learned; wait"):
+        operators.learning(model, panel)
+    models.add_policy_file(model, policy_file("target"))
+    model.policy_index = 0
+    asked = operators.learning(model, panel)
+    assert (asked["low"], asked["target_samples"]) == (str(policy_file("target")), 0)
 
 
 def test_command_line_trains_and_walks(backend, jobs_root: Path, tmp_path: Path, capsys) -> None:
@@ -211,8 +226,9 @@ def test_command_line_trains_and_walks(backend, jobs_root: Path, tmp_path: Path,
     assert cli.main(train) == 1
     assert "exists; choose another name" in capsys.readouterr().err
     learn = ["train-policy", str(model), "--out", str(policy), "--samples", "1", "--json"]
-    assert cli.main([*learn, "--task", "maze"]) == 1
-    assert "name its file with --low" in capsys.readouterr().err
+    assert cli.main([*learn, "--task", "maze"]) == 0
+    assert json.loads(capsys.readouterr().out)["task"] == "maze"
+    assert (tmp_path / "target target.limber").is_file()
     out = tmp_path / "walked.blend"
     walk = ["walk", human, "--model", str(model), "--output", str(out), "--frames", "21", "--raw"]
     assert cli.main([*walk, "--name", "Stroll", "--json"]) == 0
