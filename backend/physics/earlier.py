@@ -72,10 +72,9 @@ def with_ways(skill: Fragments, policy: Policy, known: NDArray[np.bool_]) -> Pol
     """The policy with feedback for new ways to known controllers: what these would do there."""
     gains = np.array(policy.gains)
     for number, each in enumerate(skill.chains):
-        onwards = skill.after[number][0]
-        if not each.way or known[each.first] or not known[onwards]:
+        goal = skill.chains[skill.goal(number)]
+        if not each.way or known[each.first] or not known[goal.first]:
             continue
-        goal = skill.chains[skill.owner[onwards]]
         for n in range(each.count):
             gains[each.first + n] = gains[goal.first + n % goal.count]
     return Policy(gains, policy.offsets, policy.spreads)

@@ -191,6 +191,14 @@ class Fragments:
         labels = [each.label for each in self.chains]
         return labels.index(label) if label in labels else -1
 
+    def goal(self, number: int) -> int:
+        """The controller that a way leads to; what is none leads to itself."""
+        for _ in self.chains:
+            if not self.chains[number].way:
+                break
+            number = int(self.owner[self.after[number][0]])
+        return number
+
     def step(
         self,
         engine: Engine,

@@ -1,7 +1,8 @@
 """A planned graph as control fragments: controllers cut from their clips, and ways between them.
 
 Where one controller may follow another, a way leads over: the other's first fragments, that begin
-as the one ends and become what they are within some tenths of a second (§5.4, Liu 2016).
+as the one ends and become what they are within some tenths of a second, or as long as a change of
+speed takes (§5.4, Liu 2016).
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ..errors import UserError
 from ..motion.clip import Clip
+from ..motion.rotations import Array
 from .body import Body
 from .engine import STEP
 from .fragments import Fragments, joined
 from .graph_plan import Controller, Plan
+from .mirrored import Mirror
 from .skill import (
     BRIDGE,
     Path,
@@ -22,10 +27,14 @@ from .skill import (
     bridged,
     chain,
     cycle_path,
+    facing_as,
     gait_path,
     legs_and_waist,
     once_path,
 )
+
+EASY = 2.0
+"""Metres per second by which a way changes speed in a second, on average."""
 
 
 def linked(body: Body, plan: Plan, clips: Sequence[Clip]) -> Fragments:
@@ -44,23 +53,24 @@ def linked(body: Body, plan: Plan, clips: Sequence[Clip]) -> Fragments:
     after: list[list[int]] = [
         [first] if each.cyclic else [] for first, each in zip(firsts, plan.controllers)
     ]
-    onwards: list[tuple[int, int]] = []
+    onwards: list[list[int]] = []
     first = sum(len(part) for part in parts)
     for one, other in dict.fromkeys(plan.transitions):
         a, b = numbers[one], numbers[other]
         if a == b and plan.controllers[a].cyclic:
             continue
-        way = _way(body, paths[a], paths[b])
-        locked = plan.controllers[a].locked and plan.controllers[b].locked
-        label = f"{one} to {other}"
-        parts.append(chain(body, way, label, links=links, locked=locked, way=True))
         after[a].append(first)
-        onwards.append((b, way.fragments))
-        first += way.fragments
-    for b, done in onwards:
-        whole = done == len(parts[b])
-        after.append(list(after[b]) if whole else [firsts[b] + done])
-    return joined(parts, tuple(tuple(each) for each in after))
+        locked = plan.controllers[a].locked and plan.controllers[b].locked
+        ways = _ways(body, paths[a], paths[b])
+        for number, way in enumerate(ways):
+            label = f"{one} to {other}" + (f" {number + 1}" if number else "")
+            parts.append(chain(body, way, label, links=links, locked=locked, way=True))
+            first += way.fragments
+            onwards.append([first])
+        # After whole strides whatever may follow the gait does; else it goes on from where it is.
+        whole = ways[-1].fragments == len(parts[b])
+        onwards[-1] = after[b] if whole else [firsts[b] + ways[-1].fragments]
+    return joined(parts, tuple(tuple(each) for each in (*after, *onwards)))
 
 
 def _path(body: Body, each: Controller, clips: Sequence[Clip]) -> Path:
@@ -80,11 +90,38 @@ def _path(body: Body, each: Controller, clips: Sequence[Clip]) -> Path:
     return gait_path(body, part) if each.symmetric else cycle_path(body, part)
 
 
-def _way(body: Body, before: Path, after: Path) -> Path:
-    """From where one path ends into another; a whole gait's stride is mirrored after it."""
-    fragments = min(max(round(BRIDGE / (after.steps * STEP)), 1), after.fragments)
-    count = fragments * after.steps
-    states = bridged(body, after.states[: count + 1], before.end, count * STEP)
-    mirrored = after.mirrored and fragments == after.fragments
-    lands = after.lands if mirrored else -1
-    return Path(states, fragments, after.steps, mirrored, cyclic=False, lands=lands)
+def _ways(body: Body, before: Path, after: Path) -> list[Path]:
+    """From where one path ends into another: the other's beginning, or as many strides of a gait as
+    it takes to change speed, each a path of its own."""
+    seconds = max(BRIDGE, _speed_apart(body, before, after) / EASY)
+    fragments = max(round(seconds / (after.steps * STEP)), 1)
+    if not after.mirrored:
+        fragments = min(fragments, after.fragments)
+        count = fragments * after.steps
+        states = bridged(body, after.states[: count + 1], before.end, count * STEP)
+        return [Path(states, fragments, after.steps)]
+    stride, strides = after.fragments * after.steps, max(round(fragments / after.fragments), 1)
+    states = bridged(
+        body, _strides(after, strides), before.end, min(seconds, strides * stride * STEP)
+    )
+    image = Mirror(body)
+    parts = [states[k * stride : (k + 1) * stride + 1] for k in range(strides)]
+    return [
+        replace(after, states=image.states(part) if k % 2 else part, cyclic=False)
+        for k, part in enumerate(parts)
+    ]
+
+
+def _speed_apart(body: Body, before: Path, after: Path) -> float:
+    """By how many m/s over the ground the end of one path differs from the start of another."""
+    start, own = after.states[:1], slice(body.positions, body.positions + 2)
+    end = facing_as(body, before.end[None], start)
+    return float(np.linalg.norm(end[0, own] - start[0, own]))
+
+
+def _strides(gait: Path, count: int) -> Array:
+    """States of so many strides of a gait, one after another."""
+    on = np.zeros(gait.states.shape[1])
+    on[:2] = gait.states[-1, :2] - gait.states[0, :2]
+    cycles = [gait.states[:-1] + k * on for k in range(count // 2 + 1)]
+    return np.concatenate(cycles)[: count * gait.fragments * gait.steps + 1]

@@ -206,9 +206,10 @@ def bridged(body: Body, path: Array, before: Array, seconds: float = BRIDGE) -> 
     before = facing_as(body, before[None], path[:1])[0]
     out = np.array(path[:, : body.positions])
     v = body.positions
-    off, rate = before[:3] - path[0, :3], before[v : v + 3] - path[0, v : v + 3]
-    off[:2] = 0.0
-    out[:, :3] += np.outer(stays, off) + np.outer(goes, rate)
+    off, rate = before[2] - path[0, 2], before[v : v + 3] - path[0, v : v + 3]
+    # Over the ground speeds fade alone: where that leads is free, and coming back would be a brake.
+    out[:, :2] += np.outer(span * (0.5 * s**4 - s**3 + s), rate[:2])
+    out[:, 2] += stays * off + goes * rate[2]
     for number, link in enumerate(body.links):
         where, spin = body.q_slices[number], body.v_slices[number]
         if link.joint == "hinge":

@@ -92,6 +92,29 @@ def test_a_way_begins_as_one_controller_ends_and_becomes_the_other() -> None:
     assert spins < 2.0 * np.abs(path[:, body.positions + 3 :]).max() + 3.0
 
 
+def test_a_change_of_speed_takes_whole_strides_and_never_overshoots() -> None:
+    body = human()
+    gaits = [Controller(name, name, 0, 24, cyclic=True, symmetric=True) for name in ("walk", "run")]
+    clips = [motion("walk"), motion("run")]
+    gaits[0] = replace(gaits[0], end=clips[0].frames - 1)
+    skill = linked(body, Plan(tuple(gaits), (("run", "walk"), ("walk", "run"))), clips)
+    labels = [each.label for each in skill.chains]
+    slower = [n for n, label in enumerate(labels) if label.startswith("run to walk")]
+    assert len(slower) > 1 and [skill.goal(n) for n in slower] == [0] * len(slower)
+    assert all(skill.chains[n].mirrored and skill.chains[n].count == 6 for n in slower)
+    ends = [skill.after[n] for n in slower]
+    assert ends[0] == (skill.chains[slower[1]].first,) and ends[-1] == skill.after[0]
+    v = skill.body.positions
+    speeds = np.linalg.norm(skill.starts[:, v : v + 2], axis=1)
+    rows = np.concatenate(
+        [np.arange(skill.chains[n].first, skill.chains[n].last + 1) for n in slower]
+    )
+    assert np.all(speeds[rows] > 0.9 * speeds[:6].min())
+    assert speeds[rows[0]] > 3.0 and speeds[rows[-1]] < 1.1 * speeds[:6].max()
+    # Each stride begins as the one before ends, seen in the mirror: forward all the while.
+    assert np.all(skill.starts[rows][:, v : v + 2] @ body.skeleton.forward[:2] > 0.0)
+
+
 def test_a_loop_goes_over_into_its_beginning() -> None:
     body = human()
     path = cycle_path(body, motion("spinkick")).states
