@@ -12,7 +12,7 @@ also on a body of other proportions (ยง6.1), and locked ones stay as they are (ย
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +82,6 @@ class Settings:
     """And at most each cyclic controller of a graph by itself, before that."""
     alone_push: float = 250.0
     """Newtons of push to survive after which it is mastered."""
-    alone_characters: int = 256
-    """Simulated at once in such a lesson, which a whole graph may need more of."""
     iterations: int = 2
     """Of guided learning."""
     enough: float = 0.0
@@ -91,7 +89,7 @@ class Settings:
     guided: dict[str, Any] = field(default_factory=dict)
     """Fields of `Guided` that differ from their defaults."""
     polishing: dict[str, Any] = field(default_factory=dict)
-    """Fields of `Polishing` that differ from their defaults."""
+    """Fields of `Polishing` that differ from their defaults, where all chains are practised."""
 
     def check(self) -> None:
         """Raises a `UserError` for what makes no sense."""
@@ -225,7 +223,7 @@ class Learning:
             self.skill.only(number),
             self.policy.part(own),
             self.job.spec.seed,
-            replace(self.polishing, characters=settings.alone_characters),
+            Polishing(),
             begins=self.begins[rows],
             say=lambda text: self.job.log(f"{own.label}: {text}"),
         )

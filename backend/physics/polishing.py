@@ -45,6 +45,9 @@ class Polishing(Crowding):
     """λ of generalised advantages."""
     rate: float = 2e-4
     """Adam's step at first, then led by `divergence`."""
+    own: float = 1.0
+    """Part of that step for what M of each fragment has of its own: less where there are many, of
+    which a batch tells little each."""
     divergence: float = 0.03
     """Kullback-Leibler divergence wanted of an update."""
     clip: float = 0.2
@@ -136,7 +139,7 @@ class Polisher:
         self.actor = LinearActor(policy, self.settings.spread, locked, skill.acting, _shares(skill))
         torch.manual_seed(seed)
         self.critic = _critic(self.crowd.all_seen().shape[1])
-        self._move = torch.optim.Adam(self.actor.parameters(), lr=self.settings.rate, eps=1e-6)
+        self._move = self._mover(self.settings.rate)
         self._value = torch.optim.Adam(self.critic.parameters(), lr=1e-3)
         self.updates = self.fragments = 0
         # Values are of the size of rewards that go on for ever.
@@ -160,8 +163,7 @@ class Polisher:
         moves = self.updates >= self.settings.warm
         if self.updates in (self.settings.warm, 20):
             self.actor.whiten(batch.seen, batch.at)
-            rate = self._move.param_groups[0]["lr"]
-            self._move = torch.optim.Adam(self.actor.parameters(), lr=rate, eps=1e-6)
+            self._move = self._mover(self._move.param_groups[0]["lr"])
         divergence = self._learn(batch, moves)
         if moves:
             self._pace(divergence, batch.falls)
@@ -191,7 +193,7 @@ class Polisher:
         crowd.seen = features(crowd.skill.body, crowd.states)
         updates, fragments, crowd.push, rate = (float(value) for value in arrays["counts"])
         self.updates, self.fragments = int(updates), int(fragments)
-        self._move.param_groups[0]["lr"] = rate
+        self._set_rate(rate)
         for name, value in self._tensors().items():
             value.copy_(torch.from_numpy(arrays[name]))
 
@@ -212,6 +214,16 @@ class Polisher:
                     moments["exp_avg_sq"] = torch.zeros_like(value)
                 out.update({f"{kind}.{name}.{key}": moments[key] for key in moments})
         return out
+
+    def _mover(self, rate: float) -> torch.optim.Adam:
+        actor = self.actor
+        most = [actor.shared, actor.offsets, actor.log_spread]
+        groups = [{"params": most}, {"params": [actor.gains], "lr": rate * self.settings.own}]
+        return torch.optim.Adam(groups, lr=rate, eps=1e-6)
+
+    def _set_rate(self, rate: float) -> None:
+        most, own = self._move.param_groups
+        most["lr"], own["lr"] = rate, rate * self.settings.own
 
     def _collect(self) -> Batch:
         s, crowd, steps = self.settings, self.crowd, _Steps()
@@ -294,11 +306,11 @@ class Polisher:
 
     def _pace(self, divergence: float, falls: float) -> None:
         """The step follows the divergence wanted; pushes follow how many fall."""
-        s, group = self.settings, self._move.param_groups[0]
+        s, rate = self.settings, self._move.param_groups[0]["lr"]
         if divergence > 1.5 * s.divergence:
-            group["lr"] = max(group["lr"] / 1.3, 3e-5)
+            self._set_rate(max(rate / 1.3, 3e-5))
         elif divergence < s.divergence / 1.5:
-            group["lr"] = min(group["lr"] * 1.3, 1e-2)
+            self._set_rate(min(rate * 1.3, 1e-2))
         if falls < s.few:
             self.crowd.push = min(s.most, self.crowd.push * 1.02)
         elif falls > s.many:
@@ -309,12 +321,7 @@ def _shares(skill: Fragments) -> NDArray[np.bool_]:
     """`(fragments, parts)` which parts of M are shared: one by all that do not lie, and in a graph
     one by each controller and the ways to it."""
     rising = np.array([each.rising for each in skill.chains])[skill.owner]
-    kin = np.array(
-        [
-            skill.owner[skill.after[number][0]] if each.way else number
-            for number, each in enumerate(skill.chains)
-        ]
-    )[skill.owner]
+    kin = np.array([skill.goal(number) for number in range(len(skill.chains))])[skill.owner]
     groups = np.unique(kin)
     if len(groups) == 1:
         return np.ones((len(skill), 1), dtype=bool)

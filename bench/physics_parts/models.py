@@ -39,8 +39,8 @@ SKILLS: dict[str, dict[str, Any]] = {
 GRAPH = "graph"
 GRAPH_SETTINGS: dict[str, Any] = {
     "body": {"mass": MASS, "strength": 2.0, "strong": True},
-    "updates": 400,
-    "polishing": {"characters": 768, "renewed": 0.3},
+    "updates": 120,
+    "polishing": {"characters": 3072, "renewed": 0.2, "batch": 4096, "own": 0.5},
 }
 _CYCLIC, _GAIT, _RISING = {"cyclic": True}, {"cyclic": True, "symmetric": True}, {"rising": True}
 GRAPH_CONTROLLERS: dict[str, dict[str, bool]] = {
