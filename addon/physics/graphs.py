@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import bpy
-from bpy.types import Action, Context, Node, NodeTree, Object
+from bpy.types import Action, Context, Node, NodeLink, NodeTree, Object
 
 from ...backend.errors import UserError
 from ...backend.motion.clip import Clip
@@ -20,8 +20,8 @@ from ..rig import read_rig, require_rig
 from ..style.asking import asking
 from ..work import aside, part
 
-TREE, NODE = "LimberControlGraph", "LimberController"
-"""Names under which Blender knows the tree and its nodes."""
+TREE, NODE, REROUTE = "LimberControlGraph", "LimberController", "NodeReroute"
+"""Names under which Blender knows the tree, its nodes, and points on the way of links."""
 _ACROSS, _DOWN, _IN_A_ROW = 260.0, 260.0, 4
 """How new nodes are laid out."""
 
@@ -37,6 +37,11 @@ def trees() -> list[NodeTree]:
 def controllers(tree: NodeTree) -> list[Node]:
     """The nodes that are controllers, also while others are on the tree, such as frames."""
     return [node for node in tree.nodes if node.bl_idname == NODE]
+
+
+def used(tree: NodeTree) -> list[Node]:
+    """Those of them that are not muted."""
+    return [node for node in controllers(tree) if not node.mute]
 
 
 def require_graph(obj: Object) -> NodeTree:
@@ -116,7 +121,7 @@ def _new_node(tree: NodeTree, name: str) -> Node:
 def plan(tree: NodeTree) -> Plan:
     """What a tree says; frames are counted from the first of each Action, as in its clip."""
     found = []
-    for node in controllers(tree):
+    for node in used(tree):
         first = _first(tree, node.action) if node.action is not None else 0
         found.append(
             Controller(
@@ -131,8 +136,29 @@ def plan(tree: NodeTree) -> Plan:
             )
         )
     names = {each.name for each in found}
-    links = [(link.from_node.name, link.to_node.name) for link in tree.links]
-    return Plan(tuple(found), tuple(dict.fromkeys(pair for pair in links if {*pair} <= names)))
+    return Plan(tuple(found), tuple(pair for pair in _carried(tree) if {*pair} <= names))
+
+
+def _carried(tree: NodeTree) -> dict[tuple[str, str], NodeLink]:
+    """The transitions of a tree, through reroutes too, and the link by which each arrives."""
+    links = [link for link in tree.links if not link.is_muted]
+    feeding: dict[str, list[Node]] = {}
+    for link in links:
+        feeding.setdefault(link.to_node.name, []).append(link.from_node)
+
+    def origins(node: Node, passed: tuple[str, ...] = ()) -> Iterator[str]:
+        if node.bl_idname != REROUTE:
+            yield node.name
+        elif node.name not in passed:
+            for before in feeding.get(node.name, ()):
+                yield from origins(before, (*passed, node.name))
+
+    found: dict[tuple[str, str], NodeLink] = {}
+    for link in links:
+        if link.to_node.bl_idname == NODE:
+            for name in origins(link.from_node):
+                found.setdefault((name, link.to_node.name), link)
+    return found
 
 
 def to_json(tree: NodeTree) -> dict[str, Any]:
@@ -146,8 +172,9 @@ def from_json(tree: NodeTree, data: dict[str, Any]) -> None:
 
 
 def fill(tree: NodeTree, wanted: Plan) -> None:
-    """Gives a tree the controllers and transitions of a plan; nodes of the same names stay."""
-    old = {node.name: node for node in controllers(tree)}
+    """Gives a tree the controllers and transitions of a plan; nodes of the same names stay, and so
+    do links that say what it says, and what is muted."""
+    old = {node.name: node for node in used(tree)}
     for each in wanted.controllers:
         if each.clip and each.clip not in bpy.data.actions:
             raise UserError(f"There is no Action named {each.clip}; rename one, or import it.")
@@ -158,9 +185,22 @@ def fill(tree: NodeTree, wanted: Plan) -> None:
         node = old.get(each.name) or _new_node(tree, each.name)
         nodes[each.name] = node
         _write(tree, node, each)
-    tree.links.clear()
+    while (link := _unwanted(tree, wanted)) is not None:
+        tree.links.remove(link)
+    there = _carried(tree)
     for before, after in wanted.transitions:
-        tree.links.new(nodes[before].outputs["Out"], nodes[after].inputs["In"])
+        if (before, after) not in there:
+            tree.links.new(nodes[before].outputs["Out"], nodes[after].inputs["In"])
+
+
+def _unwanted(tree: NodeTree, wanted: Plan) -> NodeLink | None:
+    """A link by which a transition arrives that a plan does not have."""
+    names = {each.name for each in wanted.controllers}
+    carried = _carried(tree).items()
+    return next(
+        (link for pair, link in carried if {*pair} <= names and pair not in wanted.transitions),
+        None,
+    )
 
 
 def _write(tree: NodeTree, node: Node, each: Controller) -> None:
@@ -188,7 +228,7 @@ def check(tree: NodeTree) -> Plan:
     """The plan of a tree; a `UserError` that says what is wrong with it, if anything is."""
     found = plan(tree)
     found.check()
-    for node in controllers(tree):
+    for node in used(tree):
         source = clips.source_of(require_character(tree), node.action)
         if node.start < source.start or node.end > source.end:
             raise UserError(
@@ -218,7 +258,7 @@ def reading(tree: NodeTree) -> Generator[float, None, list[Clip]]:
     """The whole clips of all Actions that controllers follow, each once."""
     obj = require_character(tree)
     rig = read_rig(obj)
-    actions = dict.fromkeys(node.action for node in controllers(tree) if node.action is not None)
+    actions = dict.fromkeys(node.action for node in used(tree) if node.action is not None)
     found: list[Clip] = []
     for number, action in enumerate(actions):
         steps = number / len(actions), (number + 1) / len(actions)

@@ -80,6 +80,34 @@ def test_many_transitions_lead_to_one_controller() -> None:
     }
 
 
+def test_links_go_through_reroutes_and_what_is_muted_does_not_count() -> None:
+    _, tree = with_graph("Walk", "Run", "Punch")
+    link(tree, "Run", "Walk")
+    bends = [tree.nodes.new(graphs.REROUTE) for _ in range(2)]
+    tree.links.new(tree.nodes["Walk"].outputs["Out"], bends[0].inputs[0])
+    tree.links.new(bends[0].outputs[0], bends[1].inputs[0])
+    tree.links.new(bends[1].outputs[0], tree.nodes["Run"].inputs["In"])
+    tree.links.new(bends[0].outputs[0], tree.nodes["Punch"].inputs["In"])
+    every = {("Run", "Walk"), ("Walk", "Run"), ("Walk", "Punch")}
+    assert set(graphs.plan(tree).transitions) == every
+    links = len(tree.links)
+    graphs.from_json(tree, graphs.to_json(tree))
+    assert set(graphs.plan(tree).transitions) == every and len(tree.links) == links
+    told = graphs.to_json(tree)
+    told["transitions"] = [["Walk", "Run"], ["Punch", "Walk"]]
+    graphs.from_json(tree, told)
+    assert set(graphs.plan(tree).transitions) == {("Walk", "Run"), ("Punch", "Walk")}
+    bends[1].outputs[0].links[0].is_muted = True
+    assert graphs.plan(tree).transitions == (("Punch", "Walk"),)
+    tree.nodes["Punch"].mute = True
+    plan = graphs.plan(tree)
+    assert [each.name for each in plan.controllers] == ["Walk", "Run"] and not plan.transitions
+    graphs.fill(tree, plan)
+    assert "Punch" in tree.nodes, "what is muted is left alone"
+    tree.nodes["Punch"].mute = False
+    assert graphs.plan(tree).transitions == (("Punch", "Walk"),)
+
+
 def test_json_and_back() -> None:
     obj, tree = with_graph("Walk", "Run")
     walk, run = tree.nodes
