@@ -82,6 +82,8 @@ class Settings:
     """And at most each cyclic controller of a graph by itself, before that."""
     alone_push: float = 250.0
     """Newtons of push to survive after which it is mastered."""
+    alone_polishing: dict[str, Any] = field(default_factory=dict)
+    """Fields of `Polishing` that differ from their defaults in such a lesson."""
     iterations: int = 2
     """Of guided learning."""
     enough: float = 0.0
@@ -223,7 +225,7 @@ class Learning:
             self.skill.only(number),
             self.policy.part(own),
             self.job.spec.seed,
-            Polishing(),
+            self.alone_polishing,
             begins=self.begins[rows],
             say=lambda text: self.job.log(f"{own.label}: {text}"),
         )

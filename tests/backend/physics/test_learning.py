@@ -33,7 +33,7 @@ SMALL: dict[str, Any] = {
     "iterations": 1,
     "updates": 2,
     "alone": 2,
-    "alone_characters": 16,
+    "alone_polishing": {"characters": 16, "fragments": 4, "batch": 64},
     "body": {"mass": 62.0},
     "guided": {
         "open_samples": 200,
