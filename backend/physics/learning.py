@@ -108,6 +108,7 @@ class Learning:
         guided = {"iterations": settings.iterations, **settings.guided}
         self.guided = from_told(Guided, guided)
         self.polishing = from_told(Polishing, settings.polishing)
+        self.alone_polishing = from_told(Polishing, settings.alone_polishing)
         told = settings.earlier
         paths = [told] if isinstance(told, str) else told
         graphs = [ControlGraph.load(Path(path)) for path in paths if path]
