@@ -115,10 +115,16 @@ def _learn_skill(options: argparse.Namespace) -> int:
     panel = bpy.context.scene.limber.skill_learning
     panel.symmetric = not options.uneven
     _set_learning(panel, options)
-    asked = work.run(learning.asking_skill(obj, read_rig(obj), panel, _earlier(options)))
+    rig = read_rig(obj)
+    asked = work.run(learning.asking_skill(obj, rig, panel, _earlier(options)))
     label = f"{read[0].label} for {obj.name}"
     folder = jobs.create(
-        settings.jobs_folder(), learning.KIND, asked, read, label=label, seed=options.seed
+        settings.jobs_folder(),
+        learning.KIND,
+        asked | {"clip": read[0].label},
+        read + work.run(bodies.reading_others(obj, rig, read)),
+        label=label,
+        seed=options.seed,
     )
     return _learn(folder, python, options)
 

@@ -18,8 +18,9 @@ from ...backend.motion.rig import Rig
 from ...backend.runtime.client import Reply
 from ...backend.runtime.files import aside, plain_errors
 from ...backend.runtime.messages import Message
-from .. import clip_list, session
+from .. import clip_list, clips, session
 from ..rig import read_rig
+from ..style import limits
 from ..style.asking import asking
 from ..work import part
 from . import skin
@@ -28,6 +29,8 @@ if TYPE_CHECKING:  # props.py needs this file
     from .props import BodySettings, LinkEntry
 
 CORRECTIONS = ("mass", "radius", "stiffness", "damping", "strength")
+_KEPT = (*CORRECTIONS, "kind", "use_limits", "lower", "upper")
+"""What stays of a part that is corrected when parts are listed anew."""
 FORMATS = {".xml": "mjcf", ".mjcf": "mjcf", ".urdf": "urdf"}
 """What bodies are written as, by the ends of files' names."""
 
@@ -65,12 +68,20 @@ def settings(obj: Object) -> dict[str, Any]:
         "strong": body.strong,
         "strength": _number(body.strength),
         "by_volume": body.masses == 'VOLUME',
-        "links": {
-            entry.name: {name: _number(getattr(entry, name)) for name in CORRECTIONS}
-            for entry in body.links
-            if entry.use
-        },
+        "boxes": body.boxes,
+        "from_clips": body.use_clips,
+        "links": {entry.name: _corrections(entry) for entry in body.links if entry.use},
     }
+
+
+def _corrections(entry: LinkEntry) -> dict[str, Any]:
+    """What the user says of one part."""
+    told: dict[str, Any] = {name: _number(getattr(entry, name)) for name in CORRECTIONS}
+    if entry.kind != 'AUTO':
+        told["joint"] = entry.kind.lower()
+    if entry.use_limits:
+        told |= {"lower": _number(entry.lower), "upper": _number(entry.upper)}
+    return told
 
 
 def shown(obj: Object) -> Shown | None:
@@ -95,31 +106,58 @@ def building(obj: Object) -> Generator[float, None, Shown]:
 
 
 def telling(obj: Object, rig: Rig) -> Generator[float, None, tuple[dict[str, Any], dict[str, Any]]]:
-    """What a body is built from, as values and arrays: the skeleton, the clips, the skin."""
+    """What a body is built from, as values and arrays: the skeleton, the clips, the skin, the rig's
+    limits."""
     body = obj.limber.body
-    clips: Sequence[Clip] = ()
+    read: Sequence[Clip] = ()
     if body.use_clips and clip_list.sources(obj):
-        clips = yield from part(clip_list.reading(obj), 0.0, 0.7)
+        read = yield from part(clip_list.reading(obj), 0.0, 0.7)
     values = {
         "skeleton": rig.skeleton.to_json(),
-        "clips": [{"label": clip.label, "fps": clip.fps, "loop": clip.loop} for clip in clips],
+        "clips": [{"label": clip.label, "fps": clip.fps, "loop": clip.loop} for clip in read],
     }
     arrays: dict[str, Any] = {}
-    for number, clip in enumerate(clips):
+    for number, clip in enumerate(read):
         arrays[f"{number}.root_positions"] = clip.root_positions
         arrays[f"{number}.rotations"] = clip.rotations
-    if body.shapes == 'SKIN':
-        vertices, joints = yield from part(skin.reading(obj, rig), 0.7, 1.0)
-        arrays |= {"vertices": vertices, "vertex_joints": joints}
-    return values, arrays
+    return values | (yield from part(_material(obj, rig), 0.7, 1.0)), arrays
 
 
 def telling_job(obj: Object, rig: Rig) -> Generator[float, None, dict[str, Any]]:
-    """The body as jobs are told of it: its settings, and the skin where it has its shapes from."""
-    told = settings(obj)
+    """The body as jobs are told of it, which build it of this and of their clips."""
+    return settings(obj) | (yield from _material(obj, rig))
+
+
+def reading_others(
+    obj: Object, rig: Rig, own: Sequence[Clip]
+) -> Generator[float, None, list[Clip]]:
+    """The ticked clips besides a job's own, so that its body is the one that is shown."""
+    labels = {clip.label for clip in own}
+    wanted = clip_list.sources(obj) if obj.limber.body.use_clips else []
+    wanted = [source for source in wanted if source.label not in labels]
+    found: list[Clip] = []
+    for number, source in enumerate(wanted):
+        steps = number / len(wanted), (number + 1) / len(wanted)
+        found.append((yield from part(clips.reading(obj, source, rig), *steps)))
+    return found
+
+
+def _material(obj: Object, rig: Rig) -> Generator[float, None, dict[str, Any]]:
+    """The skin, where shapes come from it, and the rig's limits, where those count."""
+    told: dict[str, Any] = {}
     if obj.limber.body.shapes == 'SKIN':
         told["skin"] = yield from skin.telling(obj, rig)
+    if obj.limber.body.use_limits:
+        found = limits.read(obj, rig)
+        ranges = zip(found.joints, found.low, found.high)
+        if found.joints:
+            told["limits"] = {name: [_angles(low), _angles(high)] for name, low, high in ranges}
     return told
+
+
+def _angles(values: NDArray[np.float64]) -> list[float | None]:
+    """As JSON, in which an angle that is free is null."""
+    return [_number(value) if np.isfinite(value) else None for value in values]
 
 
 def refresh(obj: Object) -> None:
@@ -218,15 +256,15 @@ def _fill(body: BodySettings, links: list[dict[str, Any]]) -> None:
                 entry.radius = 1.0
                 for name in ("mass", "stiffness", "damping", "strength"):
                     setattr(entry, name, link[name])
+            if not (entry.use and entry.use_limits):
+                entry.lower, entry.upper = link["lower"], link["upper"]
     finally:
         _filling = False
 
 
 def _relist(body: BodySettings, names: list[str]) -> None:
     corrected = {
-        entry.name: [getattr(entry, name) for name in CORRECTIONS]
-        for entry in body.links
-        if entry.use
+        entry.name: [getattr(entry, name) for name in _KEPT] for entry in body.links if entry.use
     }
     body.links.clear()
     for name in names:
@@ -234,7 +272,7 @@ def _relist(body: BodySettings, names: list[str]) -> None:
         entry.name = name
         if name in corrected:
             entry.use = True
-            for correction, value in zip(CORRECTIONS, corrected[name]):
+            for correction, value in zip(_KEPT, corrected[name]):
                 setattr(entry, correction, value)
     body.link_index = min(body.link_index, max(len(body.links) - 1, 0))
 

@@ -72,8 +72,8 @@ def preparing(
     making = jobs.preparing(
         settings.jobs_folder(),
         KIND,
-        _reading(obj, source, rig),
-        asked,
+        _with_others(obj, rig, _reading(obj, source, rig)),
+        asked | {"clip": source.label},
         label=f"{options.name or source.label} for {obj.name}",
     )
     return (yield from part(making, 0.3, 1.0))
@@ -92,7 +92,7 @@ def preparing_graph(
     making = jobs.preparing(
         settings.jobs_folder(),
         GRAPH_KIND,
-        graphs.reading_onto(tree, rig),
+        _with_others(obj, rig, graphs.reading_onto(tree, rig)),
         asked | {"plan": plan.to_json()},
         label=f"{options.name or tree.name} for {obj.name}",
         seed=seed,
@@ -112,6 +112,14 @@ def require_plan(tree: NodeTree, earlier: Sequence[Path]) -> Plan:
                 "that has it, or unlock it."
             )
     return plan
+
+
+def _with_others(
+    obj: Object, rig: Rig, reading: Generator[float, None, list[Clip]]
+) -> Generator[float, None, list[Clip]]:
+    """The clips of a job, and those by which its body is built besides."""
+    own = yield from part(reading, 0.0, 0.6)
+    return own + (yield from part(bodies.reading_others(obj, rig, own), 0.6, 1.0))
 
 
 def _reading(obj: Object, source: Source, rig: Rig) -> Generator[float, None, list[Clip]]:

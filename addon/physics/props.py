@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from bpy.props import (
     BoolProperty,
     CollectionProperty,
@@ -85,6 +87,45 @@ class LinkEntry(PropertyGroup):
         min=0.0,
         soft_max=1000.0,
         precision=0,
+        update=_changed,
+        override=_KEPT,
+    )
+    kind: EnumProperty(
+        name="Joint",
+        description="How this part turns against the one that carries it; on both sides of the "
+        "body alike",
+        items=[
+            ('AUTO', "As Found", "As the clips and the rig's limits show"),
+            ('BALL', "Ball", "In all directions, such as a hip"),
+            ('HINGE', "Hinge", "About one axis, such as a knee: the one about which it turns most"),
+        ],
+        default='AUTO',
+        update=_changed,
+        override=_KEPT,
+    )
+    use_limits: BoolProperty(
+        name="Limits",
+        description="Use the limits below instead of those that the clips and the rig show",
+        update=_changed,
+        override=_KEPT,
+    )
+    lower: FloatProperty(
+        name="Least Angle",
+        description="Least angle of the hinge, counted from the middle of what the joint does",
+        subtype='ANGLE',
+        min=-math.pi,
+        max=math.pi,
+        default=-math.pi,
+        update=_changed,
+        override=_KEPT,
+    )
+    upper: FloatProperty(
+        name="Largest Angle",
+        description="Largest angle of the joint, counted from the middle of what it does",
+        subtype='ANGLE',
+        min=-math.pi,
+        max=math.pi,
+        default=math.pi,
         update=_changed,
         override=_KEPT,
     )
@@ -248,10 +289,23 @@ class BodySettings(PropertyGroup):
         default='BONES',
         override=_KEPT,
     )
+    boxes: BoolProperty(
+        name="Boxes",
+        description="Make the trunk of boxes, broader than deep, instead of capsules",
+        update=_changed,
+        override=_KEPT,
+    )
     use_clips: BoolProperty(
         name="Joints From Clips",
-        description="See in the ticked clips which bones move and how far joints turn. Press Show "
-        "Body again after a change",
+        description="See in the ticked clips, and in those of a job, which bones move and how far "
+        "joints turn. Press Show Body again after a change",
+        default=True,
+        override=_KEPT,
+    )
+    use_limits: BoolProperty(
+        name="Limits From Rig",
+        description="Keep joints within the Limit Rotation constraints and the IK limits of their "
+        "bones, as far as the clips do. Press Show Body again after a change",
         default=True,
         override=_KEPT,
     )

@@ -16,7 +16,7 @@ from ...backend.motion.rig import Rig
 MOST = 20_000
 """Vertices that are looked at in one mesh; a thickness needs no more."""
 ENOUGH = 150
-"""Vertices of one joint that a job is told."""
+"""Vertices of one joint that the backend is told."""
 AT_ONCE = 2000
 """Vertices between two steps."""
 
@@ -55,7 +55,7 @@ def reading(obj: Object, rig: Rig) -> Generator[float, None, tuple[Numbers, Join
 
 
 def telling(obj: Object, rig: Rig) -> Generator[float, None, dict[str, list[list[float]]]]:
-    """Some vertices of each joint as plain lists, for jobs."""
+    """Some vertices of each joint as plain lists, in its bone's frame, metres."""
     vertices, joints = yield from reading(obj, rig)
     found = {}
     for joint in np.unique(joints):

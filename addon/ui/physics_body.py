@@ -73,7 +73,9 @@ class LIMBER_PT_physics_body(Sidebar, Panel):
         column.prop(body, "mass")
         column.prop(body, "masses")
         column.prop(body, "shapes")
+        column.prop(body, "boxes")
         column.prop(body, "use_clips")
+        column.prop(body, "use_limits")
         column.prop(body, "strong")
         column.prop(body, "strength")
         if len(body.links):
@@ -94,10 +96,18 @@ def _draw_link(layout: UILayout, entry: PropertyGroup | None) -> None:
     numbers.enabled = entry.use
     numbers.prop(entry, "mass")
     numbers.prop(entry, "radius")
-    if entry.joint != "free":
-        numbers.prop(entry, "stiffness")
-        numbers.prop(entry, "damping")
-        numbers.prop(entry, "strength")
+    if entry.joint == "free":
+        return
+    numbers.prop(entry, "stiffness")
+    numbers.prop(entry, "damping")
+    numbers.prop(entry, "strength")
+    numbers.prop(entry, "kind")
+    numbers.prop(entry, "use_limits")
+    angles = numbers.column()
+    angles.enabled = entry.use_limits
+    if entry.joint == "hinge":
+        angles.prop(entry, "lower")
+    angles.prop(entry, "upper")
 
 
 CLASSES = (LIMBER_UL_links, LIMBER_PT_physics, LIMBER_PT_physics_body)

@@ -2,8 +2,8 @@
 
 physics.body         values: name, settings (the fields of `BodySettings`) and either `kept`, for
                      what was told of the same name before, or skeleton (JSON), clips (label, fps,
-                     loop each); arrays: N.root_positions and N.rotations of clip N, vertices (n, 3)
-                     of the skin in the frames of their bones, metres, and vertex_joints (n,)
+                     loop each), skin and limits (as `told_body` takes them); arrays:
+                     N.root_positions and N.rotations of clip N
                      → values: mass, links; arrays: lines (n, 2, 3) and line_links (n,)
 physics.export_body  values: as above, and format ("mjcf" or "urdf") → values: text
 physics.close_body   values: name
@@ -19,17 +19,26 @@ import numpy as np
 
 from ..errors import UserError
 from ..motion.clip import Clip
-from ..motion.rotations import Array
 from ..motion.skeleton import Skeleton
 from ..runtime.messages import Arrays, Message
 from ..runtime.session import Request, Session
 from .body import Body, Link
 from .mjcf import mjcf
 from .outlines import outlines
-from .told_body import at_rest, told_body
+from .told_body import told_body
 from .urdf import urdf
 
-_SHOWN = ("name", "part", "joint", "mass", "stiffness", "damping", "strength")
+_SHOWN = (
+    "name",
+    "part",
+    "joint",
+    "mass",
+    "stiffness",
+    "damping",
+    "strength",
+    "lower",
+    "upper",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +47,12 @@ class Material:
 
     skeleton: Skeleton
     clips: tuple[Clip, ...]
-    mesh: dict[int, Array]
-    """Vertices `(n, 3)` at rest that each joint carries, metres."""
+    told: dict[str, Any]
+    """`skin` and `limits`, as `told_body` takes them."""
 
     def body(self, settings: Mapping[str, Any]) -> Body:
         """The body of these settings."""
-        return told_body(self.skeleton, self.clips, settings, self.mesh)
+        return told_body(self.skeleton, self.clips, {**self.told, **settings})
 
 
 def tell_body(session: Session, request: Request) -> Message:
@@ -89,19 +98,8 @@ def material_of(values: Mapping[str, Any], arrays: Arrays) -> Material:
         )
         for number, told in enumerate(values.get("clips", ()))
     )
-    return Material(skeleton, clips, _mesh(skeleton, arrays))
-
-
-def _mesh(skeleton: Skeleton, arrays: Arrays) -> dict[int, Array]:
-    """Vertices at rest by the joints that carry them."""
-    if "vertices" not in arrays:
-        return {}
-    joints = arrays["vertex_joints"]
-    vertices = np.asarray(arrays["vertices"], dtype=np.float64)
-    return {
-        int(joint): at_rest(skeleton, joint, vertices[joints == joint])
-        for joint in np.unique(joints)
-    }
+    told = {name: values[name] for name in ("skin", "limits") if name in values}
+    return Material(skeleton, clips, told)
 
 
 def _material(session: Session, request: Request) -> Material:

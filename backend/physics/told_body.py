@@ -26,19 +26,14 @@ from .told import exact
 _SETTINGS = {field.name for field in fields(BodySettings)}
 
 
-def told_body(
-    skeleton: Skeleton,
-    clips: Sequence[Clip],
-    told: Mapping[str, Any],
-    mesh: Mapping[int, Array] | None = None,
-) -> Body:
-    """The body of a skeleton; `mesh` is as for `build`, and goes before a `skin`."""
+def told_body(skeleton: Skeleton, clips: Sequence[Clip], told: Mapping[str, Any]) -> Body:
+    """The body of a skeleton."""
     given = {name: value for name, value in told.items() if name not in ("skin", "limits")}
     if not given.keys() <= _SETTINGS:
         raise UserError(f"A body has no setting {min(given.keys() - _SETTINGS)!r}.")
     try:
         settings = exact(BodySettings, given)
-        mesh = mesh or _mesh(skeleton, told.get("skin") or {})
+        mesh = _mesh(skeleton, told.get("skin") or {})
         limits = _limits(skeleton, told.get("limits") or {})
     except (AttributeError, TypeError, ValueError) as error:
         raise UserError(f"The settings of the body do not fit: {error}.") from error
@@ -46,10 +41,12 @@ def told_body(
 
 
 def _mesh(skeleton: Skeleton, skin: Mapping[str, Any]) -> dict[int, Array]:
-    return {
-        skeleton.index(name): at_rest(skeleton, skeleton.index(name), np.array(points, dtype=float))
-        for name, points in skin.items()
-    }
+    """Vertices `(n, 3)` at rest that each joint carries."""
+    found = {}
+    for name, told in skin.items():
+        joint, points = skeleton.index(name), np.array(told, dtype=float).reshape(-1, 3)
+        found[joint] = rotate(skeleton.rest_rotations[joint], points) + skeleton.rest_heads[joint]
+    return found
 
 
 def _limits(skeleton: Skeleton, told: Mapping[str, Any]) -> dict[int, Allowed]:
@@ -64,8 +61,3 @@ def _limits(skeleton: Skeleton, told: Mapping[str, Any]) -> dict[int, Allowed]:
             raise ValueError(f"the limits of {name!r} are not of three angles")
         found[joint] = Allowed(skeleton.rest_rotations[joint], least, most)
     return found
-
-
-def at_rest(skeleton: Skeleton, joint: int, points: Array) -> Array:
-    """Points `(n, 3)` in a bone's frame as they are at rest."""
-    return rotate(skeleton.rest_rotations[joint], points) + skeleton.rest_heads[joint]

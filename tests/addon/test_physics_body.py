@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,10 @@ from bl_ext.user_default.limber.addon.physics import bodies, overlay, skin
 from bl_ext.user_default.limber.addon.rig import read_rig
 from bl_ext.user_default.limber.backend.errors import UserError
 from bl_ext.user_default.limber.backend.physics.building import BodySettings
+from bl_ext.user_default.limber.backend.physics.outlines import outlines
+from bl_ext.user_default.limber.backend.physics.told_body import told_body
 from drawing import draw_all
-from rigs import make_armature
+from rigs import curves_of, make_armature
 from styles import PROJECT, open_human
 
 
@@ -92,6 +95,90 @@ def test_changes_are_built_at_once_and_corrections_kept(process) -> None:
     assert body.links[shin].use and body.links[shin].radius == 2.0
     assert bpy.ops.limber.reset_body() == {'FINISHED'}
     assert body.links[shin].mass != 7.5 and not bpy.ops.limber.reset_body.poll()
+
+
+def test_kinds_and_limits_of_joints_are_corrected(process) -> None:
+    obj = open_human()
+    clip_list.add(obj, bpy.data.actions["Walk"])
+    bpy.ops.limber.show_body()
+    hip = next(each for each in obj.limber.body.links if each.part == "hip")
+    assert hip.joint == "ball" and hip.upper > 0.9
+    hip.use, hip.kind, hip.use_limits = True, 'HINGE', True
+    hip.lower, hip.upper = -0.25, 0.5
+    assert hip.joint == "hinge" and bodies.shown(obj).problem == ""
+    assert (hip.lower, hip.upper) == (-0.25, 0.5), "what the user says stays"
+    obj.limber.body.link_index = list(obj.limber.body.links).index(hip)
+    assert "LIMBER_PT_physics_body" in draw_all()
+    hip.lower = 0.75
+    assert "leave its joint no room" in bodies.shown(obj).problem
+    hip.use = False
+    assert hip.joint == "ball" and hip.upper > 0.9 and bodies.shown(obj).problem == ""
+
+
+def test_a_correction_of_what_is_no_part_is_a_sentence(process) -> None:
+    obj = open_human()
+    bpy.ops.limber.show_body()
+    entry = next(each for each in obj.limber.body.links if each.part == "neck")
+    entry.use = True
+    name = entry.name
+    clip_list.add(obj, still(bpy.data.actions["Walk"]))
+    with pytest.raises(RuntimeError, match=f"'{name}' is corrected, but no part of the body now"):
+        bpy.ops.limber.show_body()
+    assert bpy.ops.limber.reset_body() == {'FINISHED'}
+    assert bpy.ops.limber.show_body() == {'FINISHED'}
+    assert name not in obj.limber.body.links
+
+
+def still(action: bpy.types.Action) -> bpy.types.Action:
+    """A copy in which the head and what carries it keep still."""
+    copy = action.copy()
+    for (path, _), curve in curves_of(copy).items():
+        if any(f'"{name}' in path for name in ("neck", "head", "chest", "spine")):
+            curve.keyframe_points.clear()
+    return copy
+
+
+def test_limits_are_those_of_the_rig(process) -> None:
+    obj = open_human()
+    clip_list.add(obj, bpy.data.actions["Walk"])
+    work.run(bodies.building(obj))
+    knee = next(each for each in obj.limber.body.links if each.part == "knee")
+    before = knee.upper - knee.lower
+    limit = obj.pose.bones[knee.name].constraints.new('LIMIT_ROTATION')
+    limit.owner_space = 'LOCAL'
+    limit.use_limit_x = limit.use_limit_y = limit.use_limit_z = True
+    obj.pose.bones[knee.name].rotation_mode = 'XYZ'
+    told = work.run(bodies.telling_job(obj, read_rig(obj)))
+    assert told["limits"] == {knee.name: [[0.0] * 3, [0.0] * 3]}
+    work.run(bodies.building(obj))
+    knee = next(each for each in obj.limber.body.links if each.name == knee.name)
+    # No more than the walk needs, and a little.
+    assert knee.upper - knee.lower < before - 0.8
+    obj.limber.body.use_limits = False
+    assert "limits" not in work.run(bodies.telling_job(obj, read_rig(obj)))
+
+
+def test_a_job_builds_the_body_that_is_shown(process) -> None:
+    """Of the ticked clips as well as its own, unless joints come from no clips."""
+    obj = open_human()
+    for name in ("Walk", "Run"):
+        clip_list.add(obj, bpy.data.actions[name])
+    obj.limber.body.shapes = 'SKIN'
+    obj.limber.clip_index = 0
+    rig, shown = read_rig(obj), work.run(bodies.building(obj))
+    own = [clip_list.read(obj)[0]]
+    others = work.run(bodies.reading_others(obj, rig, own))
+    assert [clip.label for clip in others] == ["Run"]
+    told = json.loads(json.dumps(work.run(bodies.telling_job(obj, rig))))
+    body = told_body(rig.skeleton, [*own, *others], told)
+    lines, _ = outlines(body)
+    assert [link.name for link in body.links] == shown.bones
+    assert np.allclose(lines, np.concatenate(shown.lines), atol=1e-5)
+    obj.limber.body.use_clips = False
+    assert work.run(bodies.reading_others(obj, rig, own)) == []
+    shown = work.run(bodies.building(obj))
+    told = work.run(bodies.telling_job(obj, rig))
+    assert [link.name for link in told_body(rig.skeleton, own, told).links] == shown.bones
 
 
 def test_zero_mass_is_a_sentence(process) -> None:

@@ -19,7 +19,6 @@ from backend.physics import body_requests as requests
 from backend.physics.building import build
 from backend.physics.outlines import outlines, wires
 from backend.physics.shapes import Shape, capsule, ends
-from backend.physics.told_body import told_body
 from backend.runtime.messages import Arrays, Message
 from backend.runtime.session import Session
 
@@ -98,12 +97,20 @@ def test_skin_gives_the_thickness() -> None:
     skin = (along + 0.09 * (np.cos(angles) * side + np.sin(angles) * other)).reshape(-1, 3)
     values, arrays = told(clip)
     bone = rotate(conjugate(skeleton.rest_rotations[joint]), skin)
-    arrays = {**arrays, "vertices": bone, "vertex_joints": np.full(len(skin), joint)}
+    values["skin"] = {thigh.name: bone.tolist()}
     found = requests.material_of(values, arrays).body({})
     fitted = found.links[found.named(thigh.name)].shapes[0]
     assert fitted.size[0] == pytest.approx(0.09, rel=0.1)
-    same = told_body(skeleton, [clip], {"skin": {thigh.name: bone.tolist()}})
-    assert same.links[same.named(thigh.name)].shapes[0] == fitted
+
+
+def test_limits_of_the_rig_are_told() -> None:
+    session, clip = Session(), walk()
+    knee = next(link for link in build(clip.skeleton, [clip]).links if link.part == "knee")
+    values, arrays = told(clip)
+    values["limits"] = {knee.name: [[-0.2, 0.0, 0.0], [None, 0.0, 0.0]]}
+    answer = ask(session, requests.tell_body, values, arrays)
+    shown = next(link for link in answer.values["links"] if link["name"] == knee.name)
+    assert (shown["lower"] > knee.lower) != (shown["upper"] < knee.upper), "one side is limited"
 
 
 def test_lines_lie_on_the_shapes() -> None:
