@@ -13,6 +13,7 @@ from . import clip_states, falling
 from .body import Body
 from .control_graph import ControlGraph
 from .engine import STEP
+from .falling import LOOK
 from .features import features
 from .fragments import Chain
 from .goals import Goal
@@ -21,9 +22,6 @@ from .mirrored import Mirror
 from .pilot import Pilot
 from .planning import Planner
 from .states import headings, offset_targets, turned
-
-LOOK = 20
-"""Steps between two looks at a falling body."""
 
 
 class Character:

@@ -24,7 +24,7 @@ LONGEST = 2.5
 """Seconds after which a body that does not come near the pose gets up all the same."""
 SHORTEST = 0.4
 """Seconds that a fall takes at least."""
-_LOOK = 20
+LOOK = 20
 """Steps between two looks at a falling body."""
 _UP = np.array([0.0, 0.0, 1.0])
 
@@ -76,8 +76,8 @@ def fallen_bodies(
     seconds = np.zeros(count)
     while len(states):
         own = rising_of(skill, states)
-        states = engine.simulate(states, np.repeat(pose(skill, own)[:, None], _LOOK, axis=1))
-        seconds += _LOOK * STEP
+        states = engine.simulate(states, np.repeat(pose(skill, own)[:, None], LOOK, axis=1))
+        seconds += LOOK * STEP
         own = rising_of(skill, states)
         # Some get up late, so that a body that still rolls is known too.
         lies = settled(skill, states, own, seconds) & (rng.random(len(states)) < 0.5)

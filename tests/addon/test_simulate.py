@@ -6,7 +6,6 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import get_type_hints
@@ -431,31 +430,67 @@ def draw_with(obj: Object) -> dict[str, list[str]]:
     return drawn
 
 
-def test_playing_ends_once_whatever_fails(process, monkeypatch) -> None:
-    """As Blender calls it in a window: Enter while something else is at work, then once more."""
+class Window:
+    """What playing in a window needs of Blender, which has none here; and what became of it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.held, self.reported = ["drawing", "timer"], []
+        view = SimpleNamespace(draw_handler_remove=lambda drawn, region: self.held.remove(drawn))
+        monkeypatch.setattr(simulate_live.bpy.types, "SpaceView3D", view)
+        manager = SimpleNamespace(
+            event_timer_add=lambda seconds, window: self.held.append("work") or "work",
+            event_timer_remove=self.held.remove,
+            progress_begin=lambda *_: None,
+            progress_update=lambda *_: None,
+            progress_end=lambda: None,
+            windows=[],
+        )
+        self.context = SimpleNamespace(
+            scene=bpy.context.scene,
+            window=None,
+            window_manager=manager,
+            workspace=SimpleNamespace(status_text_set=lambda text: None),
+        )
+
+    def operator(self, play: live.Play) -> work.WorkOperator:
+        """As Blender makes it when Play is pressed."""
+        kind = simulate_live.LIMBER_OT_play_simulation
+        own = {name: each for name, each in vars(kind).items() if callable(each)}
+        made = type("Played", (work.WorkOperator,), {**own, "doing": kind.doing})()
+        made._play, made._timer, made._drawing, made._work = play, "timer", "drawing", None
+        made._there = lambda context: False
+        made.report = lambda level, text: self.reported.append(text)
+        return made
+
+
+def test_enter_bakes_in_the_window(process, monkeypatch) -> None:
+    obj = ready_human()
+    play = simulate_live.begin(bpy.context)
+    work.run(live.play_for(play, 4))
+    window = Window(monkeypatch)
+    operator = window.operator(play)
+    assert operator._record(window.context) == {'RUNNING_MODAL'} and window.held == ["work"]
+    timer = SimpleNamespace(type='TIMER', value='NOTHING')
+    while (state := operator.modal(window.context, timer)) == {'RUNNING_MODAL'}:
+        pass
+    assert state == {'FINISHED'} and not window.held
+    assert obj.animation_data.action.name == "Human Simulated"
+    assert "Baked Human Simulated" in window.reported[0]
+
+
+def test_playing_ends_once_and_nothing_is_lost_if_it_cannot_be_baked(process, monkeypatch) -> None:
+    """Enter, while something else has come to be at work."""
     ready_human()
     play = simulate_live.begin(bpy.context)
     work.run(live.play_for(play, 4))
-    removed = []
-    operator = SimpleNamespace(_play=play, _timer="timer", _drawing="drawing", _work=None)
-    operator.reported = []
-    operator.report = lambda kind, text: operator.reported.append(text)
-    operator._there = lambda context: False
-    for name in ("_record", "_stop", "_begin", "_refuse", "start", "cancel"):
-        function = getattr(simulate_live.LIMBER_OT_play_simulation, name)
-        setattr(operator, name, partial(function, operator))
-    operator.doing = "Baking"
-    manager = SimpleNamespace(event_timer_remove=removed.append, windows=[])
-    view = SimpleNamespace(draw_handler_remove=lambda *told: removed.append(told[0]))
-    context = SimpleNamespace(workspace=None, window_manager=manager, scene=bpy.context.scene)
     with monkeypatch.context() as patch:
-        patch.setattr(simulate_live.bpy, "types", SimpleNamespace(SpaceView3D=view))
+        window = Window(patch)
+        operator = window.operator(play)
         patch.setattr(work.Work, "running", SimpleNamespace(doing="Reading"))
-        assert operator._record(context) == {'CANCELLED'}
-        assert operator._stop(context) == {'CANCELLED'}
-    assert sorted(removed) == ["drawing", "timer"]
-    assert "Limber is busy: reading" in operator.reported[0]
-    assert live.Recording.play is play, "and what was played can be baked yet"
+        assert operator._record(window.context) == {'CANCELLED'}
+        operator.cancel(window.context)
+    assert not window.held and "Limber is busy: reading" in window.reported[0]
+    assert live.Recording.play is play
     assert bpy.ops.limber.bake_simulated() == {'FINISHED'}
 
 

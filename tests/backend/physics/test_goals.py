@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from backend.physics.control_graph import ControlGraph
 from backend.physics.goals import Goal, goal_of
 from backend.physics.simulating import Settings, world_of
 from backend.physics.steering import Steering
+from backend.runtime import job_folder, jobs
 
 from .test_world import graph, saved
 
@@ -124,3 +126,21 @@ def test_a_goal_needs_steering_and_must_make_sense(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError):
             world_of(Settings([{**told, "goal": bad}]))
+
+
+def test_a_simulation_reports_who_reached_its_goal(tmp_path: Path) -> None:
+    own = graph()
+    shape = own.policy.offsets.shape
+    steering = Steering(np.zeros(shape), np.zeros(shape), 0.3)
+    ControlGraph(own.skill, own.policy, {0: steering}).save(tmp_path / "steered.limber")
+    goals = ({"target": [0.2, 0.0]}, {"target": [[40.0, 0.0]] * 30}, {"heading": 1.0}, {})
+    told = [
+        {"graph": str(tmp_path / "steered.limber"), "place": [0.0, 3.0 * n], "goal": goal}
+        for n, goal in enumerate(goals)
+    ]
+    told[0]["place"] = [0.0, 0.0]
+    spec = job_folder.Spec("simulate_graph", {"characters": told, "seconds": 0.2})
+    job_folder.create_at(tmp_path / "job", spec)
+    assert jobs.run(tmp_path / "job").state == "done"
+    rows = json.loads((tmp_path / "job" / "report.json").read_text())["characters"]
+    assert [row.get("reached", "nowhere") for row in rows] == [0.0, None, "nowhere", "nowhere"]
