@@ -157,8 +157,8 @@ def test_who_can_stand_stays_where_the_target_is_and_goes_on_after_it() -> None:
 
 
 def test_what_turns_is_chosen_where_the_heading_is_far_off() -> None:
-    behind = {"target": [-10.0, 0.5]}
-    walker, _, done = gone(graph_of("kick"), behind, 12.0)
+    behind = {"target": [-6.0, 0.5]}
+    walker, _, done = gone(graph_of("kick"), behind, 14.0)
     assert "kick" in done, "which turns by nearly half a turn"
     _, _, done = gone(graph_of(), behind, 4.0)
     assert done == ["walk"]
