@@ -20,10 +20,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
+from ..motion import contacts
 from ..motion.rotations import Array
 from ..motion.skeleton import Indices, Skeleton
 from .shapes import MassProperties, Shape, together
 
+HUMAN = 1.7
+"""Metres of the body for which lengths are meant that grow with a character's size."""
 JOINTS = ("free", "ball", "hinge")
 _POSITIONS = {"free": 7, "ball": 4, "hinge": 1}
 _VELOCITIES = {"free": 6, "ball": 3, "hinge": 1}
@@ -95,6 +98,11 @@ class Body:
     def mass(self) -> float:
         """Kilograms."""
         return sum(link.mass for link in self.links)
+
+    @cached_property
+    def size(self) -> float:
+        """How large it is beside a human."""
+        return contacts.size(self.skeleton) / HUMAN
 
     @cached_property
     def parents(self) -> Indices:

@@ -19,15 +19,15 @@ from ..motion.mirroring import mirror_clip
 from ..motion.rotations import IDENTITY, Array, conjugate, multiply, to_rotation_vector
 from ..motion.skeleton import Skeleton
 from .anatomy import Anatomy, anatomy
-from .body import JOINTS, Body, Link
+from .body import HUMAN, JOINTS, Body, Link
+from .engine import GRAVITY
 from .joints import WIDEST, Allowed, jointed, mean_turn
 from .link_shapes import link_shapes
 from .shapes import Shape
 
-GRAVITY = 9.81
 STILL = np.radians(1.0)
 """A joint that turns less than this away from its mean in all clips is no joint of the body."""
-HUMAN = 62.0 * GRAVITY * 1.7
+_WEIGHT = 62.0 * GRAVITY * HUMAN
 """Weight times height of the body for which gains are meant (§6)."""
 
 _CORRECTIONS = {
@@ -98,7 +98,7 @@ def build(
     _check_corrections(settings, [skeleton.names[joint] for joint in parts.joints])
     shapes = link_shapes(skeleton, parts, mesh, _radii(settings), boxes=settings.boxes)
     masses = _masses(parts, shapes, mass, settings)
-    scale = mass * GRAVITY * contacts.size(skeleton) / HUMAN
+    scale = mass * GRAVITY * contacts.size(skeleton) / _WEIGHT
     links = []
     for number, joint in enumerate(parts.joints):
         parent = parts.parents[number]

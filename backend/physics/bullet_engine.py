@@ -14,7 +14,7 @@ import pybullet
 
 from ..motion.rotations import Array, conjugate, cross, multiply, rotate
 from .body import Body, columns
-from .engine import STEP, Engine, lost, sound
+from .engine import GRAVITY, STEP, Engine, lost, sound
 from .implicit_pd import Servos
 from .states import Placed, place
 from .urdf import principal_turns, urdf
@@ -24,7 +24,6 @@ WORLDS = 64
 FRICTION = 0.9
 ITERATIONS = 50
 """Of the contact solver."""
-GRAVITY = 9.81
 
 
 class BulletEngine(Engine):

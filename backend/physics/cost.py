@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..motion import contacts
 from ..motion.rotations import Array, about_z, angle_between, rotate
 from ..motion.skeleton import Indices
-from .body import Body
+from .body import HUMAN, Body
 from .reference import lowest
 from .states import headings, local_turns, momentum, place, relative
 
@@ -94,7 +93,7 @@ class Judge:
 
     def __init__(self, body: Body, wanted: Array, weights: Weights | None = None) -> None:
         self.body, self.weights = body, weights or Weights()
-        self.size = contacts.size(body.skeleton) / 1.7
+        self.size = body.size
         self._wanted = see(body, wanted, self.weights.world)
         self._inner = _inner(body)
         self._heights = lowest(body, wanted)[:, self._inner].min(axis=1)
@@ -126,7 +125,7 @@ class Judge:
 
     def fallen(self, states: Array, row: int) -> Array:
         """`(batch,)` whether bodies lie, have sunk or tipped over where the reference has not."""
-        floor = FALLEN * 1.7 * self.size
+        floor = FALLEN * HUMAN * self.size
         low = lowest(self.body, states)[:, self._inner].min(axis=1)
         down = (low < floor) & (low < self._heights[row] - 0.7 * floor)
         height = momentum(self.body, place(self.body, states)).centre[:, 2]

@@ -11,9 +11,10 @@ import numpy as np
 
 from ..motion.rotations import Array, cross, to_matrix
 from .body import Body
+from .engine import GRAVITY
 from .states import Placed
 
-GRAVITY = np.array([0.0, 0.0, -9.81])
+_DOWN = np.array([0.0, 0.0, -GRAVITY])
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class Motion:
     """`(batch, velocities - 3, 3)` points on these axes."""
 
 
-def motion(body: Body, placed: Placed, which: Columns, gravity: Array = GRAVITY) -> Motion:
+def motion(body: Body, placed: Placed, which: Columns, gravity: Array = _DOWN) -> Motion:
     """Composite of all links: M = Σ m Jᵀ J + Gᵀ I G with Jacobians J of centres and G of turns."""
     matrices = to_matrix(placed.turns)
     axes = np.matmul(matrices[:, which.links], which.axes[:, :, None])[..., 0]

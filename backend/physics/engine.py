@@ -19,6 +19,8 @@ from .body import Body
 
 STEP = 0.005
 """Seconds of one step, the paper's (§6)."""
+GRAVITY = 9.81
+"""Metres per second squared."""
 ENGINES = ("mujoco", "bullet")
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..motion import contacts
 from ..motion.rotations import Array, about_z, rotate, to_rotation_vector
 from .body import Body
 from .states import Momentum, headings, momentum, place, relative
 
-HUMAN = 1.7
-"""Metres of the body for which `spread` is meant."""
 HEIGHT = 2
 """Column of the root's height h₀."""
 COUNT = 18
@@ -54,4 +51,4 @@ def two_feet(body: Body) -> tuple[int, int]:
 
 def spread(body: Body) -> Array:
     """`(18,)` by how much each feature varies in ordinary motion of a body of this size."""
-    return np.asarray(_SPREAD * (contacts.size(body.skeleton) / HUMAN) ** _LENGTHS)
+    return np.asarray(_SPREAD * body.size**_LENGTHS)

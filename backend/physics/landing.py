@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..motion import contacts
 from ..motion.rotations import Array, multiply, rotate
 from ..motion.skeleton import Indices
 from .body import Body
@@ -47,7 +46,7 @@ def sole_heights(body: Body, states: Array, link: int) -> Array:
 
 def touching(body: Body, states: Array, link: int) -> Array:
     """`(batch,)` whether a foot is on the floor."""
-    return np.asarray(sole_heights(body, states, link) < TOUCHES * _human(body))
+    return np.asarray(sole_heights(body, states, link) < TOUCHES * body.size)
 
 
 def first_touch(body: Body, paths: Array, link: int) -> Indices:
@@ -60,13 +59,8 @@ def first_touch(body: Body, paths: Array, link: int) -> Indices:
 def landing(body: Body, path: Array, link: int) -> int | None:
     """The row of a cycle `(rows, state)` at which a foot lands; None if it is not lifted."""
     heights = sole_heights(body, path, link)
-    if np.ptp(heights) < LIFTED * _human(body):
+    if np.ptp(heights) < LIFTED * body.size:
         return None
-    low = heights.min() + 0.25 * LIFTED * _human(body)
+    low = heights.min() + 0.25 * LIFTED * body.size
     highest = int(heights.argmax())
     return int((highest + (np.roll(heights, -highest) < low).argmax()) % len(path))
-
-
-def _human(body: Body) -> float:
-    """Its size beside a human's."""
-    return contacts.size(body.skeleton) / 1.7

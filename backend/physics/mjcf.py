@@ -18,9 +18,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 from .body import Body, Link
+from .engine import GRAVITY, STEP
 
-STEP = 0.005
-"""Seconds."""
 FRICTION = 0.9
 SOLREF = "0.015 1"
 SOLIMP = "0.95 0.99 0.001"
@@ -39,7 +38,10 @@ class Ball:
 
 
 def mjcf(
-    bodies: Sequence[Body], balls: Sequence[Ball] = (), step: float = STEP, gravity: float = 9.81
+    bodies: Sequence[Body],
+    balls: Sequence[Ball] = (),
+    step: float = STEP,
+    gravity: float = GRAVITY,
 ) -> str:
     """XML of a floor with bodies on it; names of several are told apart by a number in front."""
     root = ElementTree.Element("mujoco", model="limber")

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..motion import contacts
 from ..motion.rotations import Array
 from .control_graph import ControlGraph
-from .features import HUMAN, features
+from .features import features
 from .fragments import Fragments
 from .goals import NEAR, Goal
 from .mujoco_engine import MujocoEngine
@@ -37,7 +36,7 @@ class Pilot:
     def __init__(self, graph: ControlGraph, goal: Goal, planner: Planner) -> None:
         self.goal = goal
         self._graph, self._planner = graph, planner
-        self._size = size = contacts.size(graph.body.skeleton) / HUMAN
+        self._size = size = graph.body.size
         self._paces = paces(graph.skill)
         self._stands = _standing(graph.skill, self._paces, STANDS * size)
         self._turners = [

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -218,7 +219,8 @@ class Polisher:
     def _mover(self, rate: float) -> torch.optim.Adam:
         actor = self.actor
         most = [actor.shared, actor.offsets, actor.log_spread]
-        groups = [{"params": most}, {"params": [actor.gains], "lr": rate * self.settings.own}]
+        own = {"params": [actor.gains], "lr": rate * self.settings.own}
+        groups: list[dict[str, Any]] = [{"params": most}, own]
         return torch.optim.Adam(groups, lr=rate, eps=1e-6)
 
     def _set_rate(self, rate: float) -> None:

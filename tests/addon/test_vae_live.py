@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -25,6 +26,7 @@ from bl_ext.user_default.limber.backend.errors import UserError
 from bl_ext.user_default.limber.backend.runtime import job_folder
 from bpy.types import Object
 from drawing import draw_all
+from mathutils import Quaternion, Vector
 from rigs import contents
 from styles import style_file
 from vaes import walking_human
@@ -185,3 +187,151 @@ def test_playing_says_what_is_missing(process) -> None:
     walk.task = 'PATH'
     with pytest.raises(RuntimeError, match="Choose a Curve"):
         bpy.ops.limber.play_walk()
+
+
+# The modal operator, with events as a window would hand them over.
+
+
+class Window:
+    """A 3D View seen from straight above, ten pixels a unit, its middle at (100, 100)."""
+
+    def __init__(self) -> None:
+        self.region = SimpleNamespace(x=0, y=0, width=200, height=200, type='WINDOW')
+        sidebar = SimpleNamespace(x=180, y=0, width=20, height=200, type='UI')
+        self.area = SimpleNamespace(regions=[self.region, sidebar], tag_redraw=lambda: None)
+        self.screen = SimpleNamespace(areas=[self.area])
+        self.text: str | None = None
+        self.reports: list[str] = []
+        manager = SimpleNamespace(
+            event_timer_add=lambda *_, **__: "timer",
+            event_timer_remove=lambda timer: None,
+            progress_begin=lambda *_: None,
+            progress_update=lambda *_: None,
+            progress_end=lambda: None,
+            windows=[],
+        )
+        self.context = SimpleNamespace(
+            window=SimpleNamespace(screen=self.screen),
+            window_manager=manager,
+            workspace=SimpleNamespace(status_text_set=lambda text: setattr(self, "text", text)),
+            scene=bpy.context.scene,
+        )
+
+
+@pytest.fixture
+def window(monkeypatch: pytest.MonkeyPatch) -> Window:
+    def origin(region: object, view: object, at: Vector) -> Vector:
+        return Vector(((at.x - 100.0) / 10.0, (at.y - 100.0) / 10.0, 50.0))
+
+    view3d = SimpleNamespace(
+        region_2d_to_origin_3d=origin,
+        region_2d_to_vector_3d=lambda *_: Vector((0.0, 0.0, -1.0)),
+    )
+    monkeypatch.setattr(operators, "view3d_utils", view3d)
+    return Window()
+
+
+class Playing:
+    """The operator without Blender's base class, of which Python makes no instances."""
+
+    def __init__(self, window: Window, player: Player) -> None:
+        self._player = operators.Playing.player = player
+        self._area, self._region = window.area, window.region
+        self._view = SimpleNamespace(view_rotation=Quaternion())
+        self._held: set[str] = set()
+        self._timer, self._window = "timer", window
+
+    def report(self, kinds: set[str], text: str) -> None:
+        self._window.reports.append(text)
+
+    def play(self, kind: str, value: str = 'PRESS', at: tuple[int, int] = (100, 100)) -> set[str]:
+        event = SimpleNamespace(type=kind, value=value, mouse_x=at[0], mouse_y=at[1])
+        return self.modal(self._window.context, event)
+
+
+for _class in (operators.WorkOperator, operators.LIMBER_OT_play_walk):
+    for _name, _value in vars(_class).items():
+        if not _name.startswith("__") and not _name.startswith("bl_"):
+            setattr(Playing, _name, _value)
+
+
+def test_held_keys_and_the_pointer_steer(process, window: Window) -> None:
+    obj = walking_human("joystick")
+    bpy.context.scene.limber.walk.speed = 1.5
+    playing = Playing(window, play(obj, 'JOYSTICK'))
+    player = playing._player
+    playing.play('W')
+    assert playing.play('TIMER') == {'RUNNING_MODAL'}
+    assert player.command == {"heading": pytest.approx(math.pi / 2), "speed": 1.5}
+    playing.play('D')
+    playing.play('TIMER')
+    assert player.command["heading"] == pytest.approx(math.pi / 4)
+    playing.play('MOUSEMOVE', at=(150, 100))  # keys that are held go before the pointer
+    assert player.command["heading"] == pytest.approx(math.pi / 4)
+    playing.play('W', 'RELEASE'), playing.play('D', 'RELEASE')
+    playing.play('TIMER')
+    assert player.command["speed"] == 0.0
+    x, y = player.place
+    playing.play('MOUSEMOVE', at=(150, 130))
+    aimed = math.atan2(3.0 - y, 5.0 - x)
+    assert player.command == {"heading": pytest.approx(aimed), "speed": 1.5}
+    playing.play('MOUSEMOVE', at=(190, 100))  # over the sidebar
+    assert player.command["heading"] == pytest.approx(aimed)
+    assert playing.play('MIDDLEMOUSE') == {'PASS_THROUGH'}
+    assert window.text is not None and "Enter" in window.text
+    before = rotations(obj)
+    work.run(live.play_for(player, 5))
+    assert playing.play('ESC') == {'CANCELLED'}
+    assert operators.Playing.player is None and window.text is None
+    assert operators.Recording.clip is None
+    assert np.abs(rotations(obj) - before).max() > 1e-4  # the pose before is back
+
+
+def test_the_pointer_meets_the_floor_on_which_the_character_is(process, window: Window) -> None:
+    obj = walking_human("target")
+    obj.location.z = 3.0
+    bpy.context.view_layer.update()
+    playing = Playing(window, play(obj, 'TARGET'))
+    event = SimpleNamespace(mouse_x=120, mouse_y=90)
+    assert tuple(playing._on_floor(event)) == pytest.approx((2.0, -1.0, 3.0))
+    work.run(live.play_for(playing._player, 2))
+    assert playing._player.frames[-1].root_position[2] > 3.5
+    playing.play('MOUSEMOVE', at=(120, 90))
+    assert playing._player.command == {"target": pytest.approx([2.0, -1.0])}
+    playing.play('ESC')
+
+
+def test_what_was_played_is_baked_whatever_is_selected_by_then(
+    process, jobs_root: Path, window: Window
+) -> None:
+    obj = walking_human()
+    bpy.context.scene.limber.walk.clean = False
+    playing = Playing(window, play(obj, 'RANDOM'))
+    work.run(live.play_for(playing._player, 6))
+    obj.name = "Renamed"
+    bpy.context.view_layer.objects.active = None
+    assert playing.play('LEFTMOUSE', at=(190, 10)) == {'PASS_THROUGH'}  # a click in the sidebar
+    assert playing.play('RET') == {'RUNNING_MODAL'}
+    found = {'RUNNING_MODAL'}
+    while found == {'RUNNING_MODAL'}:
+        found = playing.play('TIMER')
+    assert found == {'FINISHED'} and window.reports == ["Baked Human Played"]
+    assert read_clip(obj, bpy.data.actions["Human Played"]).frames == 6
+
+
+def test_a_recording_that_could_not_be_baked_keeps_its_button(
+    process, jobs_root: Path, window: Window
+) -> None:
+    obj = walking_human()
+    walk = bpy.context.scene.limber.walk
+    walk.clean, walk.clean_style = True, "Nobody's"
+    playing = Playing(window, play(obj, 'RANDOM'))
+    work.run(live.play_for(playing._player, 6))
+    found = playing.play('RET')
+    while found == {'RUNNING_MODAL'}:
+        found = playing.play('TIMER')
+    assert found == {'CANCELLED'} and "no style named Nobody's" in window.reports[0]
+    assert "Bake Recording" in draw_all()["LIMBER_PT_walk"]
+    walk.clean_style, walk.clean = "", False
+    assert bpy.ops.limber.bake_recording() == {'FINISHED'}
+    assert "Bake Recording" not in draw_all()["LIMBER_PT_walk"]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
 import numpy as np
 import pytest
-from bl_ext.user_default.limber.addon import cli, clip_list, jobs, settings, work
+from bl_ext.user_default.limber.addon import cli, clip_list, compat, jobs, settings, work
 from bl_ext.user_default.limber.addon.clips import read_clip
 from bl_ext.user_default.limber.addon.ops import vae as operators
 from bl_ext.user_default.limber.addon.vae import models, world
 from bl_ext.user_default.limber.backend.errors import UserError
-from bl_ext.user_default.limber.backend.runtime import clip_files, job_folder
+from bl_ext.user_default.limber.backend.runtime import clip_files, job_folder, limber_file
 from bl_ext.user_default.limber.backend.vae import policy_training, training
 from drawing import draw_all
 from rigs import make_armature
@@ -81,6 +84,106 @@ def test_training_lists_a_model_and_its_policy(
     assert "1 of 1 epochs" in shown["LIMBER_PT_vae"]
     assert "Train Motion VAE" in shown["LIMBER_PT_train_vae"]
     assert "Target" in shown["LIMBER_PT_policies"]
+
+
+def test_one_job_learns_a_model_and_its_policies(
+    backend, jobs_root: Path, models_root: Path, monkeypatch
+) -> None:
+    plain = operators.training
+    few = {"characters": 4, "frames": 2, "batch": 8, "samples": 1}
+
+    def small(options: object) -> dict:
+        asked = plain(options) | {"latents": 4, "experts": 2, "hidden": 16, "batch": 8, "free": 0}
+        return asked | {"then": {task: dict(few) for task in asked["then"]}}
+
+    monkeypatch.setattr(operators, "training", small)
+    monkeypatch.setattr(world, "to_learn_in", nothing_to_learn_in)
+    obj = open_human()
+    clip_list.add(obj, bpy.data.actions["Walk"])
+    damaged = bpy.data.actions["Walk"].copy()
+    damaged.name = "Damaged"
+    compat.curves(damaged, compat.slot_for(damaged, obj))[0].keyframe_points[0].co.y = math.nan
+    clip_list.add(obj, damaged)
+    assert bpy.ops.limber.train_vae(epochs=1, then_learn={'PATH'}) == {'FINISHED'}
+    assert len(job_folder.folders(jobs_root)) == 1
+    (entry,) = obj.limber.vae.models
+    assert [(each.task, each.problem) for each in entry.policies] == [('TARGET', ""), ('PATH', "")]
+    assert len({each.filepath for each in entry.policies}) == 2
+    assert not models.pending(obj)
+    assert models.require_policy(entry, 'PATH').name == "Path"
+    # One Action that cannot be read does not keep the others from being learned from.
+    assert "'Damaged' was left out" in entry.about and "very little" in entry.about
+
+
+def nothing_to_learn_in(*_: object) -> Iterator[float]:
+    yield 1.0
+    return {}
+
+
+def test_a_strangers_file_may_say_anything_of_itself(tmp_path: Path) -> None:
+    obj = open_human()
+    content = limber_file.read(vae_file(), "vae")
+    path = tmp_path / "odd.limber"
+    for figures in (
+        {"seconds": "long", "epochs": None, "of_epochs": [1], "error_cm": "NaN", "left_out": 3},
+        ["none"],
+        {"left_out": [f"{n} was left out: x" for n in range(5)], "expect": "Little."},
+    ):
+        limber_file.write(path, "vae", content.meta | {"figures": figures}, content.arrays)
+        obj.limber.vae.models.clear()
+        assert bpy.ops.limber.add_vae(filepath=str(path)) == {'FINISHED'}
+    lines = models.active(obj).about.split("\n")
+    assert lines[-2:] == ["2 was left out: x", "2 more clips were left out."] and "Little." in lines
+    policy = limber_file.read(policy_file("target"), "policy")
+    odd = {"figures": {"samples": "many", "reward": None}}
+    limber_file.write(path, "policy", policy.meta | odd, policy.arrays)
+    assert models.describe_policy(path) == "Target"
+
+
+def test_a_policy_of_another_model_is_refused_and_shown(tmp_path: Path) -> None:
+    obj = walking_human()
+    content = limber_file.read(policy_file("target"), "policy")
+    path = tmp_path / "other.limber"
+    limber_file.write(path, "policy", content.meta | {"model": "0" * 32}, content.arrays)
+    with pytest.raises(RuntimeError, match="learned on another Motion VAE than Walk"):
+        bpy.ops.limber.add_policy(filepath=str(path))
+    model = models.active(obj)
+    assert not len(model.policies)
+    models.add_policy_file(model, path)
+    shown = " ".join(draw_all()["LIMBER_PT_policies"])
+    assert "learned on another Motion VAE" in shown
+    with pytest.raises(UserError, match="learned on another Motion VAE"):
+        models.require_policy(model, 'TARGET')
+
+
+def test_resuming_a_model_leaves_the_one_that_policies_need(
+    jobs_root: Path, models_root: Path, tmp_path: Path
+) -> None:
+    obj = open_human()
+    job = jobs.create(jobs_root, "train_vae", label="a test")
+    models.begin(obj, "Walk", job)
+    models.begin_policy(obj.limber.vae.models[0], "Path", 'PATH', job, "path.limber")
+    shutil.copy(vae_file(), job / "result.limber")
+    job_folder.set_state(job, "cancelled")
+    models.take_in(obj)
+    models.add_policy_file(models.active(obj), policy_file("target"))
+    # Resumed, the job leaves another model and goes on to its policy.
+    content = limber_file.read(vae_file(), "vae")
+    name = next(name for name in content.arrays if name.startswith("network."))
+    arrays = content.arrays | {name: content.arrays[name] + np.float32(0.01)}
+    limber_file.write(job / "result.limber", "vae", content.meta, arrays)
+    later = (job / "result.limber").stat().st_mtime + 10.0
+    os.utime(job / "result.limber", (later, later))
+    shutil.copy(policy_file("path"), job / "path.limber")
+    job_folder.set_state(job, "done")
+    models.take_in(obj)
+    old, new = obj.limber.vae.models
+    assert (old.name, new.name, old.partial, new.partial) == ("Walk", "Walk Resumed", False, False)
+    assert [policy.task for policy in old.policies] == ['TARGET']
+    assert [policy.task for policy in new.policies] == ['PATH']
+    assert models.policy_problem(old, old.policies[0]) == ""
+    assert old.mark != new.mark and old.filepath != new.filepath
+    assert not models.pending(obj)
 
 
 def test_motion_types_are_those_of_the_clips(backend, jobs_root: Path, monkeypatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 import pytest
-from bl_ext.user_default.limber.addon import work
+from bl_ext.user_default.limber.addon import clip_list, work
 from bl_ext.user_default.limber.addon.clips import read_clip
 from bl_ext.user_default.limber.addon.rig import read_rig
 from bl_ext.user_default.limber.addon.style import pose
@@ -173,6 +173,106 @@ def test_random_walk_begins_where_the_character_stands(backend, jobs_root: Path)
     asked = job_folder.read_spec(job).settings
     # The human faces -Y at rest, and is turned by one radian.
     assert math.cos(asked["heading"] - (1.0 - math.pi / 2)) > 0.97
+
+
+def test_the_operators_own_task_counts_and_not_that_of_the_panel(backend, jobs_root: Path) -> None:
+    obj = walking_human("path")
+    panel().path = curve((0.0, 0.0), (3.0, 0.0))
+    bpy.context.view_layer.objects.active = obj
+    for task in ('TARGET', 'MAZE', 'JOYSTICK'):
+        panel().task = task
+        given = {"frames": 3, "whole_path": False, "clean": False}
+        assert bpy.ops.limber.bake_walk(task='PATH', **given) == {'FINISHED'}
+        bpy.context.scene.limber.vae_figure.figure = 'WALKS'
+        assert bpy.ops.limber.vae_figure.poll() and bpy.ops.limber.play_walk.poll()
+    panel().task = 'TARGET'
+    assert any("Choose an object to walk to" in line for line in draw_all()["LIMBER_PT_walk"])
+
+
+def test_a_character_walks_on_the_floor_where_it_stands(backend, jobs_root: Path) -> None:
+    obj = walking_human()
+    here = pose.read(obj, read_rig(obj)).root_position[2]
+    heights = {}
+    for floor in (0.0, 3.0):
+        obj.location.z = floor
+        bpy.context.view_layer.update()
+        name = f"At {floor:.0f}"
+        assert bpy.ops.limber.bake_walk(frames=8, clean=False, name=name) == {'FINISHED'}
+        heights[floor] = read_clip(obj, bpy.data.actions[name]).root_positions[:, 2]
+    assert abs(heights[0.0][0] - here) < 0.1
+    assert np.abs(heights[3.0] - heights[0.0] - 3.0).max() < 1e-3
+
+
+def test_walls_stand_on_the_floor_of_who_walks_and_curves_have_their_own() -> None:
+    obj = make_armature()
+    panel().walls = wall(height=2.0)
+    bpy.data.objects["Cube"].location.z += 10.0
+    obj.location.z = 10.0
+    bpy.context.view_layer.update()
+    assert len(told(obj, 'MAZE')["walls"])
+    assert world.floor_of(obj, panel(), 'MAZE', 1.0) == pytest.approx(10.0)
+    obj.location.z = 0.0
+    bpy.context.view_layer.update()
+    with pytest.raises(UserError, match="No mesh of Walls is 0.5 m above the floor"):
+        told(obj, 'MAZE')
+    panel().path = made = curve((0.0, 0.0), (4.0, 0.0))
+    made.location.z = 7.0
+    bpy.context.view_layer.update()
+    assert world.floor_of(obj, panel(), 'PATH', 2.0) == pytest.approx(14.0)
+
+
+@pytest.mark.parametrize("start", ["clip", "pose"])
+def test_a_walk_begins_in_the_very_pose_that_was_chosen(
+    backend, jobs_root: Path, start: str
+) -> None:
+    obj = walking_human()
+    listed = clip_list.add(obj, bpy.data.actions["Walk"])
+    clip = read_clip(obj, bpy.data.actions["Walk"]).resampled(world.RATE)
+    given = {"frames": 3, "clean": False, "name": "Begun"}
+    if start == "clip":
+        given |= {"start_clip": listed.name, "start_frame": 12}
+    else:
+        bpy.context.scene.frame_set(12)
+        given |= {"from_pose": True, "start_clip": "Nobody's"}
+    assert bpy.ops.limber.bake_walk(**given) == {'FINISHED'}
+    first = read_clip(obj, bpy.data.actions["Begun"]).rotations[0]
+    knees = [n for n, name in enumerate(clip.skeleton.names) if "shin" in name]
+    apart = [np.abs((first * turns)[knees].sum(-1)).min() for turns in clip.rotations]
+    # Knees bend little by little: no other frame has both so.
+    assert int(np.argmax(apart)) == 11 and max(apart) > 0.9999
+    with pytest.raises(RuntimeError, match=f"choose a Start Frame from 1 to {clip.frames}"):
+        bpy.ops.limber.bake_walk(start_clip="Walk", start_frame=1000)
+
+
+def test_markers_switch_motion_types() -> None:
+    model = models.active(walking_human())
+    model.types = "run\n"
+    bpy.context.scene.render.fps = 60
+    for name, frame in (("run", 101), ("other", 201), ("Music", 150), ("run", 1)):
+        bpy.context.scene.timeline_markers.new(name, frame=frame)
+    panel().frame_start = 41
+    assert walking.switches(model, panel()) == [(30, "run"), (80, "")]
+
+
+def test_how_well_a_walk_went_is_said(backend, jobs_root: Path) -> None:
+    obj = walking_human("path")
+    panel().path = curve((4.0, 1.0), (6.0, 1.0))
+    panel().task, panel().frames, panel().whole_path = 'PATH', 10, False
+    walked = work.run(walking.making(obj, panel(), panel()))
+    assert "cm from the path on average" in walked.outcome and walked.sentence == ""
+
+
+def test_walls_are_read_in_steps_and_found_quickly() -> None:
+    panel().walls = walls = wall()
+    mesh = bpy.data.objects["Cube"].data
+    for number in range(50):
+        walls.objects.link(bpy.data.objects.new(f"Wall {number}", mesh))
+    elsewhere = bpy.data.objects.new("Not here", mesh)
+    bpy.data.collections.new("Unlinked").objects.link(elsewhere)
+    bpy.context.view_layer.update()
+    assert len(world.wall_objects(walls)) == 51
+    steps = list(world.reading_walls(walls, 1.0, 0.0))
+    assert len(steps) >= 51 and steps == sorted(steps)
 
 
 def test_characters_get_an_action_each(backend, jobs_root: Path) -> None:
