@@ -2,7 +2,8 @@
 #   make demo             read a sample rig's Actions, run a job, bake, render: build/demo/
 #   make test             lint, types and tests, in Blender 4.2, 4.5 and 5.0
 #   make test-full        the same, and the tests that take long
-#   make bench            how fast it is, beside what Blender offers
+#   make bench            how fast it is, beside what Blender offers; without bench/vae.py and
+#                         bench/physics.py, which need learned models and are run by themselves
 #   make vae-models       learn the model and the policies that bench/vae.py measures: takes long
 #   make physics-models   learn the skills that bench/physics.py measures: takes long
 #   make package          the extension as a small zip: build/
@@ -27,7 +28,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help setup demo test test-full lint types test-backend test-package test-addon bench \
   vae-models physics-models package package-offline clean
 help:
-	@sed -n '2,9s/^# *//p' Makefile
+	@sed -n '2,10s/^# \{0,3\}//p' Makefile
 
 setup: .venv/backend.stamp $(BLENDERS:%=.venv/blender/%.stamp)
 

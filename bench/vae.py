@@ -34,8 +34,6 @@ from vae_parts import control, live, models, speed, walks
 from backend.vae.model import MotionVae
 
 PARTS = ("speed", "walks", "control", "live")
-OWN_SKATE = 0.4845
-"""cm per frame of the CMU clips, as the part "walks" measures it, where that part is left out."""
 
 
 def main() -> None:
@@ -66,7 +64,10 @@ def main() -> None:
     if "walks" in options.only:
         result |= walks.measure_walks(model)
     if "control" in options.only:
-        result |= control.measure_control(model, result.get("data_skate_cm", OWN_SKATE))
+        own_skate = result.get("data_skate_cm")
+        if own_skate is None:
+            own_skate = walks.data_skate(model, walks.data_parts(model))
+        result |= control.measure_control(model, own_skate)
     if "live" in options.only:
         result |= live.measure_live(model)
     print(json.dumps(result))

@@ -10,8 +10,6 @@ from .task import RATE, Roots, Task, uniform
 
 REACHED = 0.6
 """Metres, the paper's two feet."""
-ARENA = (36.6, 24.4)
-"""Metres, the paper's 120 by 80 feet."""
 BONUS = 3.0
 _NEAREST, _FARTHEST = 0.8, 22.0
 _TYPICAL_SPEED = 2.0

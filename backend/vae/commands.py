@@ -13,6 +13,7 @@ from . import task_commands
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..motion.clip import Clip
     from ..motion.rotations import Array
     from .model import MotionVae
 
@@ -80,10 +81,8 @@ def add_commands(parser: argparse.ArgumentParser, show: Show, report: Report) ->
 
 
 def _train(options: argparse.Namespace, show: Show, report: Report) -> int:
-    from ..runtime import clip_files
-
-    clips = clip_files.load_all(options.files)
-    settings = given(options, (name for name, *_ in _TRAINING))
+    clips, left_out = _readable(options.files)
+    settings = given(options, (name for name, *_ in _TRAINING)) | {"left_out": left_out}
     if options.type:
         settings["types"] = types_of(options.type)
     if options.no_mirror:
@@ -99,6 +98,24 @@ def _train(options: argparse.Namespace, show: Show, report: Report) -> int:
     )
     show(found, options.json, [f"{options.out}: {_summary(found)}", *_remarks(found)])
     return 0
+
+
+def _readable(files: list[Path]) -> tuple[list[Clip], list[str]]:
+    """The clips of all files, and a sentence for each file that is damaged."""
+    from ..runtime import clip_files
+
+    clips: list[Clip] = []
+    left_out = []
+    for path in files:
+        try:
+            clips += clip_files.load_any(path)
+        except UserError as error:
+            if not path.is_file():
+                raise
+            left_out.append(f"{path.name!r} was left out: {error}")
+    if not clips:
+        raise UserError(f"No clip can be learned from. {left_out[0]}")
+    return clips, left_out
 
 
 def types_of(given: list[str]) -> dict[str, str]:

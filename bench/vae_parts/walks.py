@@ -66,15 +66,24 @@ def stride(poses: Poses, rows: Array) -> float:
     return float(np.sqrt(beside / np.square(rows[..., 1:, :2]).sum(axis=-1).mean()))
 
 
-def measure_walks(model: MotionVae) -> dict[str, Any]:
+def data_parts(model: MotionVae) -> list[Array]:
+    """The clips that are learned from, `(frames, width)` each."""
     data = training_data.prepare(locomotion(), model.shape.frames, False)
     rows = data.rows.astype(np.float64) * data.spread + data.mean
-    parts = np.split(rows, data.clips_at[1:])
+    return np.split(rows, data.clips_at[1:])
+
+
+def data_skate(model: MotionVae, parts: list[Array]) -> float:
+    """cm per frame of all clips."""
+    skates = [skate(model.poses.clip(part)) for part in parts]
+    return float(np.average(skates, weights=[len(part) for part in parts]))
+
+
+def measure_walks(model: MotionVae) -> dict[str, Any]:
+    parts = data_parts(model)
     fastest = max(float(speeds(model.poses, part).max()) for part in parts)
     stillest = min(least_moved(speeds(model.poses, part)) for part in parts)
-    own_skate = np.average(
-        [skate(model.poses.clip(part)) for part in parts], weights=[len(part) for part in parts]
-    )
+    own_skate = data_skate(model, parts)
     print(f"Data: joints up to {fastest:.1f} m/s, skate {own_skate:.3f} cm per frame")
     own_stride = float(np.mean([stride(model.poses, part) for part in moving(parts)]))
     print(f"  ankles move {own_stride:.2f} times as fast beside the body as it does itself")
@@ -82,7 +91,7 @@ def measure_walks(model: MotionVae) -> dict[str, Any]:
     found = walks_beside(model, rng, fastest, stillest)
     found["skate_ratio"] = round(found["skate_cm"] / own_skate, 3)
     found["data_stride"] = round(own_stride, 3)
-    found["data_skate_cm"] = round(float(own_skate), 4)
+    found["data_skate_cm"] = round(own_skate, 4)
     print(f"Walks: skate {found['skate_cm']:.3f} cm per frame")
     return found | recovery(model, rng)
 

@@ -91,10 +91,14 @@ def test_from_the_command_line(
     sizes = [word for name, value in SIZES.items() for word in (f"--{name}", str(value))]
     sizes[1] = "1"
     clips = str(tmp_path / "clips.limber")
-    assert main(["vae", "train", clips, "--out", model, "--json", *sizes]) == 0
+    damaged = tmp_path / "damaged.bvh"
+    damaged.write_text("HIERARCHY")
+    train = ["vae", "train", clips, str(damaged), "--out", model, "--json", *sizes]
+    assert main(train) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["epochs"] == report["of_epochs"] == 1
     assert "little" in report["expect"]
+    assert [line.split(": ")[0] for line in report["left_out"]] == ["'damaged.bvh' was left out"]
     assert main(["vae", "walk", model, "--out", out, "--frames", "20", "--count", "3"]) == 0
     walks = clip_files.load_clips(tmp_path / "walks.limber")
     assert [clip.frames for clip in walks] == [20, 20, 20]
