@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from ..motion.rotations import Array
-from .paths import figure_eight, rounded
+from .paths import RATE, figure_eight, rounded
 from .target import features
-from .task import RATE, Roots, Task
+from .task import Roots, Task
 
 AHEAD = (0, 15, 30, 45)
 """Frames ahead of the places that a policy is told (N = 4, 15 apart)."""

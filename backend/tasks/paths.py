@@ -10,6 +10,7 @@ from ..errors import UserError
 from ..motion.rotations import Array
 
 RATE = 30.0
+"""Frames per second of all tasks."""
 MOST_FRAMES = 1_000_000
 """Of a path."""
 _SHORTEST = 0.1

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .task import RATE, Roots, Task, uniform
+from .paths import RATE
+from .task import Roots, Task, uniform
 
 REACHED = 0.6
 """Metres, the paper's two feet."""

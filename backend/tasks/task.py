@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-RATE = 30.0
-"""Frames per second."""
+from .paths import RATE
 
 
 @dataclass

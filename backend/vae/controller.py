@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ..errors import UserError
 from ..motion.rotations import Array, lengths
@@ -210,16 +209,13 @@ class Controller:
         if isinstance(task, Joystick):
             wanted, speed = (float(task.state[name][row]) for name in ("headings", "speeds"))
             moved = np.linalg.norm(places - self.walkers.places[row], axis=1)
-            off = np.abs(moved * (30.0 / HORIZON) - speed)
+            off = np.abs(moved * (RATE / HORIZON) - speed)
             return np.exp(np.cos(headings - wanted) - 1.0 - off)
         if isinstance(task, Maze):
             return np.minimum(walls.distances(places, self._walls), 2.0)
-        aim: Tensor = (
-            task.places(HORIZON)[row]
-            if isinstance(task, Path)
-            else (task.state["targets"][row] if task is not None else torch.zeros(2))
-        )
-        return -np.linalg.norm(places - aim.numpy(), axis=-1)
+        assert isinstance(task, Path | Target)
+        aims = task.places(HORIZON) if isinstance(task, Path) else task.state["targets"]
+        return -np.linalg.norm(places - aims[row].numpy(), axis=-1)
 
     def _set(self, command: dict[str, Any]) -> None:
         world, frame = self.world, self.frame

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ..motion import contacts
-from ..tasks.task import RATE, Roots, Task, rotated
+from ..tasks.paths import RATE
+from ..tasks.task import Roots, Task, rotated
 from .model import MotionVae
 from .policy import Actor, latents
 from .walk import FARTHEST

@@ -22,6 +22,7 @@ from .cleaning import clean
 from .controller import Choice, Controller
 from .model import MotionVae
 from .policy import Policy
+from .pose import RATE
 from .walk import MOST_FRAMES
 
 MOST_CHARACTERS = 1000
@@ -108,7 +109,7 @@ def _start(
         return model.start_at(clip, int(frame or 0)), kind
     if label is None and frame is None and controller.path is not None and settings.task == "path":
         path = controller.path[: _START_FRAMES + 1]
-        wanted = 30.0 * float(np.linalg.norm(np.diff(path, axis=0), axis=1).mean())
+        wanted = RATE * float(np.linalg.norm(np.diff(path, axis=0), axis=1).mean())
         row = nearest_start(model, wanted)
     else:
         row = model.start(label, frame)
@@ -137,26 +138,19 @@ def vae_walk(job: Job) -> None:
             f"{frames:,} frames of {settings.count:,} characters are more than fits in memory; "
             f"choose fewer, up to {MOST_IN_ALL:,} frames in all."
         )
-    later = {int(frame): str(name) for frame, name in settings.switches}
-    poses = np.empty((settings.count, frames, controller.model.poses.width))
-    poses[:, 0] = controller.model.from_network(controller.walkers.last)
-    places, headings = controller.places.copy(), controller.headings.copy()
-    for frame in range(1, frames):
-        job.progress(0.9 * frame / frames, "Walking", f"frame {frame} of {frames}")
-        if frame in later:
-            controller.walkers.switch(later[frame])
-        poses[:, frame] = controller.step()
-    solver = solver_of(settings.style, controller.model.skeleton) if settings.clean else None
+    model, places, headings = controller.model, controller.places.copy(), controller.headings.copy()
+    poses = _walked(job, controller, settings, frames)
+    solver = solver_of(settings.style, model.skeleton) if settings.clean else None
     clips: list[Clip] = []
+
+    def solved(part: float) -> None:
+        job.progress(0.9 + 0.1 * (len(clips) + part) / settings.count, "Making clips")
+
     for row in range(settings.count):
-
-        def solved(part: float, done: int = row) -> None:
-            job.progress(0.9 + 0.1 * (done + part) / settings.count, "Making clips")
-
         solved(0.0)
         name = settings.task.capitalize() + (f" {row + 1}" if settings.count > 1 else "")
         place = float(places[row, 0]), float(places[row, 1])
-        made = controller.model.poses.clip(poses[row], place, float(headings[row]), f"{name} Walk")
+        made = model.poses.clip(poses[row], place, float(headings[row]), f"{name} Walk")
         made = clean(made, solver, solved) if settings.clean else made
         clips.append(raised(made, settings.floor))
     clip_files.save_clips(job.folder / "result.limber", clips)
@@ -169,6 +163,19 @@ def vae_walk(job: Job) -> None:
     }
     write_json(job.folder / "report.json", report)
     job.progress(1.0, "Walked", controller.sentence or controller.outcome)
+
+
+def _walked(job: Job, controller: Controller, settings: Settings, frames: int) -> Array:
+    """Poses `(count, frames, width)`, from where the controller is on."""
+    later = {int(frame): str(name) for frame, name in settings.switches}
+    poses = np.empty((settings.count, frames, controller.model.poses.width))
+    poses[:, 0] = controller.model.from_network(controller.walkers.last)
+    for frame in range(1, frames):
+        job.progress(0.9 * frame / frames, "Walking", f"frame {frame} of {frames}")
+        if frame in later:
+            controller.walkers.switch(later[frame])
+        poses[:, frame] = controller.step()
+    return poses
 
 
 def clean_feet(job: Job) -> None:
