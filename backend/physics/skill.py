@@ -38,6 +38,8 @@ SMOOTH = 0.02
 """Seconds over which other motions are smoothed."""
 BRIDGE = 0.4
 """Seconds over which one motion goes over into another, or a loop into its beginning."""
+SWING = 0.15
+"""Seconds in which speeds do, but for that over the ground: longer would lead far from both."""
 FARTHEST = np.radians(140.0)
 """Largest turn of a gait's root that counts from the rest pose."""
 
@@ -197,17 +199,17 @@ def chain(
 
 def bridged(body: Body, path: Array, before: Array, seconds: float = BRIDGE) -> Array:
     """States `(steps + 1, state)` that begin as `before` `(state,)` is, and move as it does, and
-    become those of the path: what differs at first fades within some seconds (§5.4)."""
-    count = min(round(seconds / STEP), len(path) - 1)
-    span = count * STEP
-    s = np.minimum(np.arange(len(path)) / count, 1.0)
-    stays = 2.0 * s**3 - 3.0 * s**2 + 1.0
-    goes = span * (s**3 - 2.0 * s**2 + s)
+    become those of the path (§5.4): speed over the ground within some seconds, all else sooner."""
+    times = np.arange(len(path)) * STEP
+    span = min(seconds, times[-1])
+    stays = _fading(times / min(BRIDGE, span))[0]
+    goes = min(SWING, span) * _fading(times / min(SWING, span))[1]
     before = facing_as(body, before[None], path[:1])[0]
     out = np.array(path[:, : body.positions])
     v = body.positions
     off, rate = before[2] - path[0, 2], before[v : v + 3] - path[0, v : v + 3]
     # Over the ground speeds fade alone: where that leads is free, and coming back would be a brake.
+    s = np.minimum(times / span, 1.0)
     out[:, :2] += np.outer(span * (0.5 * s**4 - s**3 + s), rate[:2])
     out[:, 2] += stays * off + goes * rate[2]
     for number, link in enumerate(body.links):
@@ -223,6 +225,12 @@ def bridged(body: Body, path: Array, before: Array, seconds: float = BRIDGE) -> 
         by = from_rotation_vector(np.outer(stays, off) + np.outer(goes, rate))
         out[:, turn] = multiply(by, path[:, turn])
     return moving(body, out)
+
+
+def _fading(parts: Array) -> tuple[Array, Array]:
+    """Cubic Hermite curves over parts of a span: from 1 to 0, and from 0 at a slope of 1 to 0."""
+    s = np.minimum(parts, 1.0)
+    return 2.0 * s**3 - 3.0 * s**2 + 1.0, s**3 - 2.0 * s**2 + s
 
 
 def facing_as(body: Body, states: Array, others: Array) -> Array:

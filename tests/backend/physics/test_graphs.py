@@ -111,6 +111,10 @@ def test_a_change_of_speed_takes_whole_strides_and_never_overshoots() -> None:
     )
     assert np.all(speeds[rows] > 0.9 * speeds[:6].min())
     assert speeds[rows[0]] > 3.0 and speeds[rows[-1]] < 1.1 * speeds[:6].max()
+    # Nor does it rise or sink further than both gaits do.
+    heights = skill.starts[:, 2]
+    ways, own = heights[10:], heights[:10]
+    assert own.min() - 0.02 < ways.min() and ways.max() < own.max() + 0.02
     # Each stride begins as the one before ends, seen in the mirror: forward all the while.
     assert np.all(skill.starts[rows][:, v : v + 2] @ body.skeleton.forward[:2] > 0.0)
 
