@@ -135,7 +135,7 @@ def show(data: Any, as_json: bool, lines: list[str]) -> None:
         print("\n".join(lines))
 
 
-def add_character(command: argparse.ArgumentParser) -> None:
+def add_file(command: argparse.ArgumentParser, doing: str) -> None:
     command.add_argument(
         "file",
         nargs="?",
@@ -143,7 +143,11 @@ def add_character(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the .blend file, unless Blender opened it",
     )
-    command.add_argument("--object", metavar="NAME", help="armature to read, if there are more")
+    command.add_argument("--object", metavar="NAME", help=f"armature to {doing}, if there are more")
+
+
+def add_character(command: argparse.ArgumentParser) -> None:
+    add_file(command, "read")
     which = command.add_mutually_exclusive_group()
     which.add_argument(
         "--action", action="append", metavar="NAME", help="just this Action; can be repeated"
@@ -166,6 +170,14 @@ def amount(text: str) -> float:
     """A number above zero, for argparse, which says so where it is none."""
     value = float(text)
     if not 0.0 < value < math.inf:
+        raise ValueError
+    return value
+
+
+def number(text: str) -> float:
+    """A number that is finite, for argparse likewise."""
+    value = float(text)
+    if not math.isfinite(value):
         raise ValueError
     return value
 

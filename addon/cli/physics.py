@@ -18,12 +18,12 @@ from .. import jobs, settings, work
 from ..model_list import copy_result
 from ..ops.jobs import see_through
 from ..physics import bodies, graphs, learning, models, physical, simulating
-from ..physics.simulate_props import LearnOptions
 from ..rig import read_rig
 from ..vae.walking import report
 from .common import (
     FINE,
     add_character,
+    add_file,
     add_force,
     add_target,
     amount,
@@ -31,6 +31,7 @@ from .common import (
     chosen_sources,
     finish,
     keep_existing,
+    number,
     read_clips,
     save_file,
     say,
@@ -63,9 +64,7 @@ def _make_physical(options: argparse.Namespace) -> int:
     asked = _untouched(bpy.context.scene.limber.physical)
     asked.root_motion, asked.engine = options.root_motion.upper(), options.engine.upper()
     asked.ray_address = options.ray_address
-    for name in ("samples", "passes", "rounds"):
-        if getattr(options, name) is not None:
-            setattr(asked, name, getattr(options, name))
+    _choose(asked, options, "samples", "passes", "rounds", "spread")
     labels = [clip.label for clip in read]
     label = f"{physical.named(labels)} for {obj.name}"
     with _corrected(obj, options):
@@ -103,6 +102,13 @@ def _untouched(panel: PropertyGroup) -> SimpleNamespace:
     )
 
 
+def _choose(asked: SimpleNamespace, options: argparse.Namespace, *names: str) -> None:
+    """Takes over the options that were given."""
+    for name in names:
+        if getattr(options, name) is not None:
+            setattr(asked, name, getattr(options, name))
+
+
 def _learn_skill(options: argparse.Namespace) -> int:
     python = settings.backend_python()
     keep_existing(options.out, options.force)
@@ -112,11 +118,10 @@ def _learn_skill(options: argparse.Namespace) -> int:
         raise UserError("One skill is learned at a time; name its Action with --action.")
     read = [replace(clip, loop=True) for clip in read_clips(obj, sources)]
     _correct(obj, options)
-    panel = bpy.context.scene.limber.skill_learning
-    panel.symmetric = not options.uneven
-    _set_learning(panel, options)
+    chosen = _learning(bpy.context.scene.limber.skill_learning, options)
+    chosen.symmetric = not options.uneven
     rig = read_rig(obj)
-    asked = work.run(learning.asking_skill(obj, rig, panel, _earlier(options)))
+    asked = work.run(learning.asking_skill(obj, rig, chosen, _earlier(options)))
     label = f"{read[0].label} for {obj.name}"
     folder = jobs.create(
         settings.jobs_folder(),
@@ -135,11 +140,10 @@ def _learn_graph(options: argparse.Namespace) -> int:
     obj = character(options)
     tree = _tree(obj, options)
     _correct(obj, options)
-    panel = bpy.context.scene.limber.graph_learning
-    _set_learning(panel, options)
+    chosen = _learning(bpy.context.scene.limber.graph_learning, options)
     say("Reading clips")
     earlier = _earlier(options)
-    folder = work.run(learning.preparing_graph(tree, obj, panel, earlier, options.seed))
+    folder = work.run(learning.preparing_graph(tree, obj, chosen, earlier, options.seed))
     return _learn(folder, python, options)
 
 
@@ -158,11 +162,12 @@ def _earlier(options: argparse.Namespace) -> list[Path]:
     return [path.absolute() for path in options.earlier or ()]
 
 
-def _set_learning(panel: LearnOptions, options: argparse.Namespace) -> None:
-    panel.ray_address, panel.engine = options.ray_address, options.engine.upper()
-    for name in ("updates", "iterations", "enough"):
-        if getattr(options, name) is not None:
-            setattr(panel, name, getattr(options, name))
+def _learning(panel: PropertyGroup, options: argparse.Namespace) -> SimpleNamespace:
+    """How to learn, as a panel has it."""
+    chosen = _untouched(panel)
+    chosen.ray_address, chosen.engine = options.ray_address, options.engine.upper()
+    _choose(chosen, options, "updates", "iterations", "enough")
+    return chosen
 
 
 def _learn(folder: Path, python: Path, options: argparse.Namespace) -> int:
@@ -233,7 +238,7 @@ def _with_graph(obj: Object, path: Path | None) -> Iterator[None]:
 def _throw(frame: str, name: str, speed: str) -> SimpleNamespace:
     """A ball as the Balls panel has them."""
     try:
-        when, fast = round(float(frame)), float(speed)
+        when, fast = round(number(frame)), number(speed)
     except ValueError as error:
         raise UserError(
             "Give balls as a frame, an object and metres per second, such as --throw 30 Empty 8."
@@ -305,6 +310,7 @@ def _add_make_physical(command: argparse.ArgumentParser) -> None:
     command.add_argument("--ray-address", default="", metavar="ADDRESS", help="of a Ray cluster")
     command.add_argument("--samples", type=int, metavar="N", help="more for hard motion")
     command.add_argument("--passes", type=int, metavar="N", help="how often to try at each pace")
+    command.add_argument("--spread", type=amount, metavar="RAD", help="how far joints may be moved")
     command.add_argument("--rounds", type=int, metavar="N", help="how often to go through loops")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="try other corrections")
     _add_root_motion(command)
@@ -320,10 +326,7 @@ def _add_learn_skill(command: argparse.ArgumentParser) -> None:
 
 
 def _add_learn_graph(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "file", nargs="?", type=Path, metavar="FILE", help="the .blend file, unless it is open"
-    )
-    command.add_argument("--object", metavar="NAME", help="armature that learns, if there are more")
+    add_file(command, "teach")
     command.add_argument(
         "--graph", metavar="NAME", help="control graph of the file, the armature's own if left out"
     )
@@ -344,7 +347,7 @@ def _add_learning(command: argparse.ArgumentParser) -> None:
     _add_engine(command)
     command.add_argument("--updates", type=int, metavar="N", help="how long to practise")
     command.add_argument("--iterations", type=int, metavar="N", help="of learning from samples")
-    command.add_argument("--enough", type=float, metavar="N", help="newtons to survive")
+    command.add_argument("--enough", type=number, metavar="N", help="newtons to survive")
     command.add_argument("--ray-address", default="", metavar="ADDRESS", help="of a Ray cluster")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="another try")
     command.add_argument(
@@ -354,10 +357,7 @@ def _add_learning(command: argparse.ArgumentParser) -> None:
 
 
 def _add_simulate(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "file", nargs="?", type=Path, metavar="FILE", help="the .blend file, unless it is open"
-    )
-    command.add_argument("--object", metavar="NAME", help="armature, if there are more")
+    add_file(command, "simulate")
     command.add_argument(
         "--graph", type=Path, metavar="FILE", help="learned graph instead of the active one"
     )
@@ -366,7 +366,7 @@ def _add_simulate(command: argparse.ArgumentParser) -> None:
         "--want", default="", metavar="NAME", help="to get to and repeat; '*' to wander about"
     )
     command.add_argument("--seed", type=int, default=0, metavar="N", help="wander otherwise")
-    command.add_argument("--heading", type=float, metavar="DEGREES", help="direction, 0 along X")
+    command.add_argument("--heading", type=number, metavar="DEGREES", help="direction, 0 along X")
     command.add_argument("--target", metavar="NAME", help="object to go to")
     command.add_argument("--path", metavar="NAME", help="Curve to follow")
     command.add_argument(
@@ -381,7 +381,7 @@ def _add_simulate(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--push",
         nargs=4,
-        type=float,
+        type=number,
         action="append",
         metavar=("FRAME", "X", "Y", "Z"),
         help="force on the trunk, in newtons; can be repeated",
@@ -400,10 +400,7 @@ def _add_simulate(command: argparse.ArgumentParser) -> None:
 
 
 def _add_export_body(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "file", nargs="?", type=Path, metavar="FILE", help="the .blend file, unless it is open"
-    )
-    command.add_argument("--object", metavar="NAME", help="armature, if there are more")
+    add_file(command, "export")
     command.add_argument(
         "--listed", action="store_true", help="take joints from what is ticked in its clip list"
     )

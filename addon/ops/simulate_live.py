@@ -295,8 +295,9 @@ def begin(context: Context) -> Play:
     session.ensure()
     asked = work.run(simulating.asking(found, simulation, simulation, ahead=False))
     target = surroundings.target_of(found, simulation, simulation)
+    play = Play(found, asked, target)
     Recording.play = None
-    return Play(found, asked, target)
+    return play
 
 
 class LIMBER_OT_bake_simulated(NeedsRig, WorkOperator, Operator):

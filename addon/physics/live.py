@@ -32,7 +32,7 @@ from ..style.keeping import KeptPose
 from ..style.pose import Pose, Poser
 from ..vae.world import RATE
 from . import models, surroundings
-from .balls import Ball
+from .balls import Ball, of_throw
 from .simulating import WANDER, Fate, Simulated, baking_clips, sentence
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Play:
         if not self._places:
             return []
         places = np.array(self._places)
-        return [Ball(each["radius"], places[:, n], RATE) for n, each in enumerate(self._throws)]
+        return [of_throw(each, places[:, n], RATE) for n, each in enumerate(self._throws)]
 
     @property
     def flying(self) -> list[tuple[float, Any]]:

@@ -109,7 +109,8 @@ def reading(
                 course.append(place_of(target, metres))
             for number, entry in enumerate(scene.throws):
                 if entry.frame == frame:
-                    throws[number] = _throw(entry, metres, first, fps)
+                    label = f"{found[0].name} {number + 1}"
+                    throws[number] = {"label": label, **_throw(entry, metres, first, fps)}
             yield fraction
     return course, [throws[number] for number in sorted(throws)]
 

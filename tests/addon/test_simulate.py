@@ -99,6 +99,7 @@ def test_pushes_and_balls_are_told_in_seconds_and_metres() -> None:
         "seconds": pytest.approx(0.1),
     }
     (ball,) = told["throws"]
+    assert ball["label"] == "Human 1"
     assert ball["place"] == pytest.approx([3.0, 4.0, 1.0], abs=1e-5)
     assert ball["velocity"] == pytest.approx([0.0, -5.0, 0.0], abs=1e-5)
     assert scene.frame_current == 1 and told["seconds"] == pytest.approx(19 / fps, abs=0.011)
@@ -127,11 +128,11 @@ def test_balls_become_objects_that_fly() -> None:
     before = set(bpy.data.objects)
     (ball,) = work.run(balls.baking(found, 2.0, 11))
     assert set(bpy.data.objects) - before == {ball}, "what is never thrown is no object"
-    assert ball.dimensions[:] == pytest.approx((0.2, 0.2, 0.2), rel=0.02), "units are two metres"
     for frame, height in ((17, 3.0), (18, 2.95), (19, 2.9), (25, 2.6)):
         bpy.context.scene.frame_set(frame)
         assert ball.location[:] == pytest.approx((0.5, 1.0, height / 2.0), abs=1e-5)
         assert not ball.hide_render and not ball.hide_viewport
+    assert ball.dimensions[:] == pytest.approx((0.2, 0.2, 0.2), rel=0.02), "units are two metres"
     bpy.context.scene.frame_set(16)
     assert ball.hide_render and ball.hide_viewport
     worker = balls.baking([*found, *found], 2.0, 11)
@@ -139,6 +140,30 @@ def test_balls_become_objects_that_fly() -> None:
     assert next(worker) < next(worker)
     worker.close()
     assert (set(bpy.data.objects), set(bpy.data.actions), set(bpy.data.meshes)) == before
+
+
+def test_balls_that_are_baked_again_get_a_new_way() -> None:
+    way = np.arange(15.0).reshape(5, 3)
+    first, second = (balls.of_throw({"radius": 0.2, "label": f"Ann {n}"}, way, 30.0) for n in "12")
+    bpy.context.scene.render.fps = 30
+    one, two = work.run(balls.baking([first, second], 1.0, 1))
+    old = one.animation_data.action
+    larger = balls.of_throw({"radius": 0.4, "label": "Ann 1"}, way + 1.0, 30.0)
+    before = set(bpy.data.objects), set(bpy.data.actions), set(bpy.data.meshes)
+    worker = balls.baking([larger, larger], 1.0, 1)
+    assert next(worker) < next(worker)
+    assert one.animation_data.action != old
+    worker.close()
+    assert (set(bpy.data.objects), set(bpy.data.actions), set(bpy.data.meshes)) == before
+    assert one.animation_data.action == old
+    assert work.run(balls.baking([larger], 1.0, 1)) == [one]
+    bpy.context.scene.frame_set(1)
+    assert one.location[:] == (1.0, 2.0, 3.0) and one.dimensions.x == pytest.approx(0.8, rel=0.02)
+    assert two.location[:] == (0.0, 1.0, 2.0) and two.dimensions.x == pytest.approx(0.4, rel=0.02)
+    assert old.use_fake_user, "what the ball did before is kept in the file"
+    one.animation_data_clear()
+    assert work.run(balls.baking([first, first], 1.0, 1))[0] == one
+    assert len(bpy.data.objects) == len(before[0]) + 1, "one object is no two balls"
 
 
 def test_goals_come_from_the_scene() -> None:
@@ -491,7 +516,16 @@ def test_playing_ends_once_and_nothing_is_lost_if_it_cannot_be_baked(process, mo
         operator.cancel(window.context)
     assert not window.held and "Limber is busy: reading" in window.reported[0]
     assert live.Recording.play is play
+    with monkeypatch.context() as patch:
+        patch.setattr(live, "Actor", refuse)
+        with pytest.raises(UserError, match="Not now"):
+            simulate_live.begin(bpy.context)
+    assert live.Recording.play is play, "until there is another one"
     assert bpy.ops.limber.bake_simulated() == {'FINISHED'}
+
+
+def refuse(obj: Object) -> None:
+    raise UserError("Not now.")
 
 
 def test_playing_ends_with_a_sentence_when_the_rig_is_deleted(process) -> None:
@@ -653,3 +687,12 @@ def test_commands_leave_the_panels_of_a_file_as_they_are(
     assert "Bullet simulates a single character" in capsys.readouterr().err
     assert cli.main([*command, "--throw", "3", "Nothing", "8"]) == 1
     assert "no object named 'Nothing'" in capsys.readouterr().err
+    for odd in (
+        ["--push", "2", "nan", "0", "0"],
+        ["--heading", "inf"],
+        ["--push", "inf"] + 3 * ["0"],
+    ):
+        assert cli.main([*command, *odd]) == 2
+        assert "error: argument" in capsys.readouterr().err
+    assert cli.main([*command, "--throw", "inf", "Cannon", "8"]) == 1
+    assert "Give balls as a frame" in capsys.readouterr().err
