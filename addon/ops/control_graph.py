@@ -10,7 +10,7 @@ import bpy
 from bpy.types import Context, Event, NodeTree, Object, Operator
 
 from ...backend.errors import UserError
-from .. import session, settings
+from .. import clip_list, session, settings
 from ..clip_list import require_own
 from ..physics import graphs, learning, models
 from ..physics.props import TransitionOptions
@@ -42,11 +42,11 @@ class LIMBER_OT_new_graph(OwnRig, ReportingOperator, Operator):
     @classmethod
     def require(cls, context: Context) -> None:
         super().require(context)
-        graphs.ticked(require_rig(context))
+        clip_list.require_sources(require_rig(context))
 
     def act(self: Any, context: Context) -> None:
         obj = require_rig(context)
-        tree = graphs.new_tree(obj, graphs.ticked(obj))
+        tree = graphs.new_tree(obj, clip_list.require_sources(obj))
         show(context, tree)
         count = len(graphs.controllers(tree))
         self.report({'INFO'}, f"{tree.name} has {count} controller{'s' if count != 1 else ''}")

@@ -253,10 +253,10 @@ def _fill(body: BodySettings, links: list[dict[str, Any]]) -> None:
         for entry, link in zip(body.links, links):
             entry.part, entry.joint = link["part"], link["joint"]
             if not entry.use:
-                entry.radius = 1.0
+                entry.radius, entry.kind, entry.use_limits = 1.0, 'AUTO', False
                 for name in ("mass", "stiffness", "damping", "strength"):
                     setattr(entry, name, link[name])
-            if not (entry.use and entry.use_limits):
+            if not entry.use_limits:
                 entry.lower, entry.upper = link["lower"], link["upper"]
     finally:
         _filling = False

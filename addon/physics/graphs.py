@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import bpy
 from bpy.types import Action, Context, Node, NodeLink, NodeTree, Object
@@ -14,7 +13,7 @@ from ...backend.motion.clip import Clip
 from ...backend.motion.fitting import fit
 from ...backend.motion.rig import Rig
 from ...backend.physics.graph_plan import Controller, Plan
-from .. import clip_list, clips
+from .. import clips
 from ..clips import Source
 from ..rig import read_rig, require_rig
 from ..style.asking import asking
@@ -161,16 +160,6 @@ def _carried(tree: NodeTree) -> dict[tuple[str, str], NodeLink]:
     return found
 
 
-def to_json(tree: NodeTree) -> dict[str, Any]:
-    """The controllers and transitions of a tree, as the backend's jobs take them."""
-    return plan(tree).to_json()
-
-
-def from_json(tree: NodeTree, data: dict[str, Any]) -> None:
-    """Gives a tree the controllers and transitions of JSON; nodes of the same names stay."""
-    fill(tree, Plan.from_json(data))
-
-
 def fill(tree: NodeTree, wanted: Plan) -> None:
     """Gives a tree the controllers and transitions of a plan; nodes of the same names stay, and so
     do links that say what it says, and what is muted."""
@@ -294,8 +283,3 @@ def proposing(
     after = Plan.from_json(answer.values["plan"])
     fill(tree, after)
     return len(set(after.transitions) - set(before.transitions))
-
-
-def ticked(obj: Object) -> list[Source]:
-    """The ticked clips of a character, of which a graph is made."""
-    return clip_list.require_sources(obj)

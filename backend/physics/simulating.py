@@ -58,6 +58,8 @@ class Settings:
             raise UserError("Simulations need MuJoCo or Bullet, and a floor at some height.")
         if not (STEP <= self.seconds <= LONGEST and 1.0 <= self.fps <= 240.0):
             raise UserError("A simulation lasts up to an hour, at 1 to 240 frames per second.")
+        if self.seed < 0:
+            raise UserError(f"The seed is {self.seed}; give a whole number from 0 on.")
 
 
 def world_of(settings: Settings) -> World:

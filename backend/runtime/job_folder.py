@@ -101,7 +101,7 @@ def create(root: Path, spec: Spec, clips: Sequence[Clip] = ()) -> Path:
 
 def create_at(folder: Path, spec: Spec, clips: Sequence[Clip] = ()) -> Path:
     """A new job in exactly this folder, which must be empty or not exist."""
-    _require_numbers(spec.settings)
+    _require_numbers(spec)
     with plain_errors(folder, "written"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UserError(f"{folder} is not empty; choose a new folder.")
@@ -276,8 +276,10 @@ _SENTENCES = {
 }
 
 
-def _require_numbers(settings: dict[str, Any]) -> None:
-    for name, value in settings.items():
+def _require_numbers(spec: Spec) -> None:
+    if spec.seed < 0:
+        raise UserError(f"The seed is {spec.seed}; give a whole number from 0 on.")
+    for name, value in spec.settings.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UserError(f"The setting {name!r} is {value}; give a number instead.")
 

@@ -112,6 +112,7 @@ def test_kinds_and_limits_of_joints_are_corrected(process) -> None:
     hip.lower = 0.75
     assert "leave its joint no room" in bodies.shown(obj).problem
     hip.use = False
+    assert hip.kind == 'AUTO' and not hip.use_limits, "shown as it is"
     assert hip.joint == "ball" and hip.upper > 0.9 and bodies.shown(obj).problem == ""
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from backend.errors import UserError
 from backend.motion.clip import Clip
+from backend.motion.fitting import fit
 from backend.physics import learning, practice
 from backend.physics.body import Body
 from backend.physics.building import BodySettings, build
@@ -185,6 +187,30 @@ def small_graph(**told: Any) -> dict[str, Any]:
     )
     plan = Plan(controllers, (("walk", "kick"), ("kick", "walk")))
     return {**SMALL, "plan": plan.to_json(), "polishing": {"characters": 32, "fragments": 2}}
+
+
+def test_a_character_of_other_proportions_goes_on_from_what_was_learned(tmp_path: Path) -> None:
+    """The same walk on a body that is taller and as broad: retargeting (§6.1)."""
+    clip = motion("walk")
+    known = gait(build(clip.skeleton, [clip], BodySettings(62.0)), clip)
+    gains = silent(known, 0.05).gains
+    gains = np.random.default_rng(0).normal(0.0, 0.01, gains.shape) * known.acting[:, :, None]
+    earlier = tmp_path / "known.limber"
+    ControlGraph(known, replace(silent(known, 0.05), gains=gains)).save(earlier)
+    taller = replace(
+        clip.skeleton,
+        rest_heads=clip.skeleton.rest_heads * [1.0, 1.0, 1.25],
+        rest_tails=clip.skeleton.rest_tails * [1.0, 1.0, 1.25],
+    )
+    spec = job_folder.Spec("learn_skill", SMALL | {"updates": 0, "earlier": str(earlier)})
+    job_folder.create_at(tmp_path / "taller", spec, [fit(clip, taller)])
+    status = jobs.run(tmp_path / "taller")
+    assert status.state == "done", status.sentence
+    found = ControlGraph.load(tmp_path / "taller" / "result.limber")
+    np.testing.assert_allclose(found.body.skeleton.rest_heads, taller.rest_heads)
+    np.testing.assert_allclose(found.policy.gains, gains, atol=1e-6)
+    heights = found.skill.starts[:, 2], known.starts[:, 2]
+    np.testing.assert_allclose(heights[0] / heights[1], 1.25, atol=0.05)
 
 
 def learned_graph(folder: Path, settings: dict[str, Any]) -> job_folder.Status:

@@ -157,8 +157,10 @@ def test_good_plans_and_their_json() -> None:
     plan = Plan((*plan_of("walk", cyclic=True).controllers, rise), (("rise", "walk"),))
     plan.check()  # nothing leads to a rising skill but a fall
     assert Plan.from_json(plan.to_json()) == plan
-    with pytest.raises(UserError, match="is damaged"):
-        Plan.from_json({"controllers": [{"size": 1}], "transitions": []})
+    told = plan.to_json()["controllers"][0]
+    for odd in ({"size": 1}, told | {"start": "0"}, told | {"cyclic": 1}, told | {"name": 3}, 7):
+        with pytest.raises(UserError, match="is damaged"):
+            Plan.from_json({"controllers": [odd], "transitions": []})
 
 
 def test_request() -> None:

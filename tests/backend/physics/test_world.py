@@ -244,6 +244,7 @@ def test_a_graph_is_the_same_when_read_back(tmp_path: Path) -> None:
     [
         ({"characters": []}, "no character to simulate"),
         ({"seconds": -1.0}, "up to an hour"),
+        ({"seed": -1}, "seed is -1; give a whole number"),
         ({"pushes": [{"character": 3, "time": 0.0, "force": [1, 0, 0]}]}, "not there"),
         ({"pushes": [{"character": 0}]}, "not told in full"),
         ({"characters": [{"controller": "fly"}]}, "no controller 'fly'"),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from backend.errors import UserError
 from backend.runtime import cli, clip_files, job_folder, jobs, lock
 from backend.runtime.job_folder import Spec, Watch
 
@@ -125,6 +126,8 @@ def test_analyse(run, clips_file: Path, tmp_path: Path) -> None:
         assert (code, err) == (1, f"The setting 'ground' is {ground}; give a number instead.\n")
     code, _, err = run("analyse", clips_file, "--out", tmp_path)
     assert code == 1 and "choose a new folder" in err
+    with pytest.raises(UserError, match="The seed is -3; give a whole number from 0 on"):
+        job_folder.create(tmp_path / "jobs", Spec("walk", seed=-3))
 
 
 def test_job_run_show_and_list(run, tmp_path: Path) -> None:
