@@ -153,9 +153,8 @@ played as new Actions, Esc or a right click puts the poses back"""
         context.workspace.status_text_set(status(play, self._said()))
         self._region.tag_redraw()
         told = keys_hint(play), play.sentence
-        if (
-            told != self._told
-        ):  # else the sidebar need not be drawn, which takes longer than a frame
+        # The sidebar is drawn just when it says something else: it takes longer than a frame.
+        if told != self._told:
             self._told = told
             self._area.header_text_set(told[0])
             self._area.tag_redraw()

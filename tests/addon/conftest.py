@@ -46,6 +46,19 @@ def backend() -> Iterator[Path]:
     settings.preferences().python_path = ""
 
 
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One session on this Python for all tests of a file."""
+    from bl_ext.user_default.limber.addon import session, settings
+
+    log = tmp_path_factory.mktemp("session") / "session.log"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "backend_python", lambda: Path(sys.executable))
+        patch.setattr(settings, "session_log", lambda: log)
+        yield
+        session.stop()
+
+
 @pytest.fixture
 def jobs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for the jobs of one test."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +12,7 @@ import drawing
 import numpy as np
 import programs
 import pytest
-from bl_ext.user_default.limber.addon import cli, clip_list, session, settings, work
+from bl_ext.user_default.limber.addon import cli, clip_list, settings, work
 from bl_ext.user_default.limber.addon.physics import graphs, learning, models
 from bl_ext.user_default.limber.addon.physics.graph_nodes import LimberController
 from bl_ext.user_default.limber.addon.rig import read_rig
@@ -27,17 +25,6 @@ from bpy.types import NodeTree, Object
 from drawing import draw_all
 from skills import graph_file
 from styles import open_human
-
-
-@pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One session on this Python for all tests of this file."""
-    log = tmp_path_factory.mktemp("session") / "session.log"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settings, "backend_python", lambda: Path(sys.executable))
-        patch.setattr(settings, "session_log", lambda: log)
-        yield
-        session.stop()
 
 
 def with_graph(*names: str) -> tuple[Object, NodeTree]:

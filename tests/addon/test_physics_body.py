@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 import bpy
 import numpy as np
 import pytest
-from bl_ext.user_default.limber.addon import cli, clip_list, session, settings, work
+from bl_ext.user_default.limber.addon import cli, clip_list, work
 from bl_ext.user_default.limber.addon.physics import bodies, overlay, skin
 from bl_ext.user_default.limber.addon.rig import read_rig
 from bl_ext.user_default.limber.backend.errors import UserError
@@ -21,17 +19,6 @@ from bl_ext.user_default.limber.backend.physics.told_body import told_body
 from drawing import draw_all
 from rigs import curves_of, make_armature
 from styles import PROJECT, open_human
-
-
-@pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One session on this Python for all tests of this file."""
-    log = tmp_path_factory.mktemp("session") / "session.log"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settings, "backend_python", lambda: Path(sys.executable))
-        patch.setattr(settings, "session_log", lambda: log)
-        yield
-        session.stop()
 
 
 def test_panel_settings_are_those_of_the_backend() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import get_type_hints
@@ -301,15 +299,6 @@ def throw_far_off(frame: int) -> None:
     bpy.context.view_layer.update()
     entry = simulation.throws.add()
     entry.source, entry.frame, entry.speed = empty, frame, 5.0
-
-
-@pytest.fixture
-def process(tmp_path: Path, monkeypatch) -> Iterator[None]:
-    """A session on this Python."""
-    monkeypatch.setattr(settings, "backend_python", lambda: Path(sys.executable))
-    monkeypatch.setattr(settings, "session_log", lambda: tmp_path / "session.log")
-    yield
-    session.stop()
 
 
 def hips(obj: Object) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,17 +26,6 @@ from styles import ENDS, PROJECT, style_file, styled_human
 PATIENCE = 60.0
 SOFT = 0.005
 """Metres by which soft handles may be missed."""
-
-
-@pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One session on this Python for all tests of this file."""
-    log = tmp_path_factory.mktemp("session") / "session.log"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settings, "backend_python", lambda: Path(sys.executable))
-        patch.setattr(settings, "session_log", lambda: log)
-        yield
-        session.stop()
 
 
 @pytest.fixture
