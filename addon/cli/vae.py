@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ...backend.vae.commands import types_of
 from .. import jobs, settings, work
 from ..model_list import copy_result, file_of, named
 from ..ops.jobs import see_through
+from ..ops.vae import in_turn
 from ..rig import read_rig
 from ..style import models as style_models
 from ..vae import figures, models, walking
@@ -36,7 +38,7 @@ from .common import (
     target_file,
 )
 
-_TASKS = ("target", "joystick", "path", "maze")
+_TASKS = tuple(task.lower() for task in models.TASKS)
 _LOW = "Target policy to begin as; without one it is learned first, and kept beside the other"
 _TARGET_SAMPLES = 600_000
 """Frames from which a Target policy is learned before another one."""
@@ -54,6 +56,8 @@ def _train_vae(options: argparse.Namespace) -> int:
     settings.backend_python()
     keep_existing(options.out, options.force)
     obj = character(options)
+    after = in_turn({task.upper() for task in options.then})
+    _keep_policies([task.lower() for task in after], options)
     names = ("epochs", "frames", "beta", "latents", "experts", "hidden", "batch", "rate")
     asked = _given(options, names) | {"mirror": not options.no_mirror}
     asked["types"] = types_of(options.type)
@@ -61,25 +65,33 @@ def _train_vae(options: argparse.Namespace) -> int:
     read = work.run(models.reading_sources(obj, chosen_sources(obj, options), asked))
     label = f"{named([clip.label for clip in read])} for {obj.name}"
     folder = jobs.create(settings.jobs_folder(), "train_vae", asked, read, label=label)
+    return _learn(folder, options, "model", models.describe)
+
+
+def _learn(
+    folder: Path, options: argparse.Namespace, what: str, describe: Callable[[Path], str]
+) -> int:
+    """Runs a job, keeps what it has learned, and tells of it."""
     _run(folder)
     copy_result(folder, options.out)
-    files = [_copy_policy(folder, task, options.out) for task in _learned(folder)]
-    lines = models.describe(options.out).split("\n")
-    data = {"model": str(options.out), **walking.report(folder)}
-    show(data, options.json, [*lines, str(options.out), *map(str, files)])
+    files = [options.out]
+    for task in _TASKS:
+        if (folder / f"{task}.limber").is_file():
+            files.append(_beside(options.out, task))
+            copy_result(folder, files[-1], f"{task}.limber")
+    data = {what: str(options.out), **walking.report(folder)}
+    show(data, options.json, [*describe(options.out).split("\n"), *map(str, files)])
     return FINE
 
 
-def _learned(folder: Path) -> list[str]:
-    """The tasks of which a job has left a policy with its task's name."""
-    return [task for task in _TASKS if (folder / f"{task}.limber").is_file()]
+def _beside(path: Path, task: str) -> Path:
+    """Where a policy is kept that is learned on the way to what was asked for."""
+    return path.with_name(f"{path.stem} {task}{path.suffix}")
 
 
-def _copy_policy(folder: Path, task: str, beside: Path) -> Path:
-    """Keeps a policy that was learned on the way beside what was asked for."""
-    path = beside.with_name(f"{beside.stem} {task}{beside.suffix}")
-    copy_result(folder, path, f"{task}.limber")
-    return path
+def _keep_policies(tasks: Iterable[str], options: argparse.Namespace) -> None:
+    for task in tasks:
+        keep_existing(_beside(options.out, task), options.force)
 
 
 def _train_policy(options: argparse.Namespace) -> int:
@@ -93,16 +105,11 @@ def _train_policy(options: argparse.Namespace) -> int:
         **_given(options, ("energy", "samples")),
     }
     if options.task != "target" and options.low is None:
+        _keep_policies(["target"], options)
         asked["target_samples"] = asked.get("samples", _TARGET_SAMPLES)
     label = f"{options.task.capitalize()} with {options.model.stem}"
     folder = jobs.create(settings.jobs_folder(), "train_policy", asked, label=label)
-    _run(folder)
-    copy_result(folder, options.out)
-    files = [_copy_policy(folder, task, options.out) for task in _learned(folder)]
-    lines = models.describe_policy(options.out).split("\n")
-    data = {"policy": str(options.out), **walking.report(folder)}
-    show(data, options.json, [*lines, str(options.out), *map(str, files)])
-    return FINE
+    return _learn(folder, options, "policy", models.describe_policy)
 
 
 def _walk(options: argparse.Namespace) -> int:

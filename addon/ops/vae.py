@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import bpy
-from bpy.props import StringProperty
 from bpy.types import Action, Context, Event, Image, Object, Operator
 
 from ...backend.errors import UserError
@@ -92,9 +91,10 @@ def _preparing(
     """A worker that makes the job `train_vae`; policies learn in the chosen world, if there is
     one."""
     metres = world_metres(obj, read_rig(obj))
-    for task in asked["then"]:
+    for task, own in asked["then"].items():
         learned_in = yield from part(world.to_learn_in(obj, walk, task.upper(), metres), 0.0, 0.1)
-        asked["then"][task] = {"world": learned_in} if learned_in else {}
+        if learned_in:
+            own["world"] = learned_in
     root, reading = settings.jobs_folder(), models.reading(obj, asked)
     making = jobs.preparing(root, "train_vae", reading, asked, label=label)
     return (yield from part(making, 0.1, 1.0))
@@ -108,12 +108,6 @@ class LIMBER_OT_bake_preview(OwnRig, WorkOperator, Operator):
     bl_options = {'REGISTER', 'UNDO'}
     doing = "Baking"
 
-    job: StringProperty(
-        name="Job",
-        description="Name of the job's folder; that of the active Motion VAE if empty",
-        options={'SKIP_SAVE'},
-    )
-
     @classmethod
     def require(cls, context: Context) -> None:
         super().require(context)
@@ -121,20 +115,18 @@ class LIMBER_OT_bake_preview(OwnRig, WorkOperator, Operator):
 
     def start(self, context: Context) -> Generator[float, None, list[Action]]:
         obj = require_rig(context)
-        path = _preview(obj, self.job)
-        return bake_from.baking_file(obj, path, "", slice(None), BakeSettings())
+        return bake_from.baking_file(obj, _preview(obj), "", slice(None), BakeSettings())
 
     def finish(self: Any, context: Context, result: list[Action]) -> None:
         self.report({'INFO'}, f"Baked {result[0].name}")
 
 
-def _preview(obj: bpy.types.Object, job: str = "") -> Path:
-    """The preview of a job, of the active model's without a name."""
+def _preview(obj: Object) -> Path:
+    """The preview of the active model's job."""
     entry = models.active(obj)
-    name = job or (entry.job if entry is not None else "")
-    if not name:
+    if entry is None or not entry.job:
         raise UserError(f"No Motion VAE of {obj.name} is being learned.")
-    path = settings.jobs_folder() / name / PREVIEW
+    path = settings.jobs_folder() / entry.job / PREVIEW
     if not path.is_file():
         raise UserError("There is no preview yet; wait until some epochs are done.")
     return path

@@ -8,7 +8,7 @@ from typing import Any
 
 import bpy
 from bpy.props import StringProperty
-from bpy.types import Action, Context, Event, Operator
+from bpy.types import Action, Context, Event, Object, Operator
 from bpy_extras import view3d_utils
 from mathutils import Vector
 
@@ -17,7 +17,7 @@ from .. import session, work
 from ..rig import read_rig, require_rig
 from ..vae import live, models, walking
 from ..vae.live import Player, Recording
-from ..vae.props import WalkOptions
+from ..vae.props import WalkOptions, WalkSettings
 from ..vae.walking import Walked
 from ..vae.world import RATE
 from ..work import WorkOperator, redraw_panels, require_idle
@@ -81,10 +81,11 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
     bl_idname = "limber.play_walk"
     bl_label = "Play"
     bl_options = {'UNDO'}
-    doing = "Baking"
+    doing = "Reading the world"
 
+    _player: Player | None = None
     _work: Any = None
-    """What bakes the recording when it was stopped."""
+    """What reads the world at first, and bakes the recording in the end."""
 
     @classmethod
     def require(cls, context: Context) -> None:
@@ -95,19 +96,19 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
         """Without a window nobody steers: plays and records as many frames as the panel says."""
         try:
             require_idle()
-            player = _player(context)
+            player = self._player = work.run(_making_player(context))
             try:
-                frames = max(round(context.scene.limber.walk.frames), 2)
-                work.run(live.play_for(player, frames))
+                work.run(live.play_for(player, context.scene.limber.walk.frames))
                 _keep(player, context)
             finally:
                 player.stop()
         except UserError as error:
             return self._refuse(error)
+        self.doing = "Baking"
         return WorkOperator.execute(self, context)
 
-    def start(self, context: Context) -> Generator[float, None, Action]:
-        return _baking(context)
+    def start(self, context: Context) -> Generator[float, None, Any]:
+        return _making_player(context) if self._player is None else _baking(context)
 
     def finish(self, context: Context, result: Action) -> None:
         _baked(self, result)
@@ -121,16 +122,21 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
                 raise UserError("Press this in a 3D View.")
             if Playing.player is not None:
                 raise UserError("A character is being played already; press Esc there.")
-            self._player = Playing.player = _player(context)
         except UserError as error:
             return self._refuse(error)
         self._area = context.area
         self._region = next(r for r in context.area.regions if r.type == 'WINDOW')
         self._view = context.space_data.region_3d
         self._held: set[str] = set()
+        return WorkOperator.invoke(self, context, event)
+
+    def _end(self: Any, context: Context, result: Any) -> set[str]:
+        if self._player is not None:
+            return WorkOperator._end(self, context, result)
+        self._player, self._work = result, None
+        Playing.player = result
         manager = context.window_manager
         self._timer = manager.event_timer_add(1.0 / RATE, window=context.window)
-        manager.modal_handler_add(self)
         redraw_panels(context)
         return {'RUNNING_MODAL'}
 
@@ -224,6 +230,7 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
     def _record(self: Any, context: Context) -> set[str]:
         _keep(self._player, context)
         self._stop(context)
+        self.doing = "Baking"
         # The recording stays, with its button, if something else is under way.
         return self._begin(context)
 
@@ -264,12 +271,17 @@ class Playing:
     player: Player | None = None
 
 
-def _player(context: Context) -> Player:
-    obj = require_rig(context)
-    walk, rig = context.scene.limber.walk, read_rig(obj)
+def _making_player(context: Context) -> Generator[float, None, Player]:
+    """A worker that reads the world and begins to play."""
+    obj, walk = require_rig(context), context.scene.limber.walk
     walking.require_playable(obj, walk)
     session.ensure()
-    asked, clip = work.run(walking.playing(obj, rig, walk))
+    return _played(obj, walk)
+
+
+def _played(obj: Object, walk: WalkSettings) -> Generator[float, None, Player]:
+    rig = read_rig(obj)
+    asked, clip = yield from walking.playing(obj, rig, walk)
     player = Player(obj, rig, {**asked, "seed": walk.seed}, clip)
     if walk.task == 'JOYSTICK':
         player.command = {"heading": walk.heading, "speed": walk.speed}

@@ -16,6 +16,7 @@ from bpy.types import Collection, Object
 from numpy.typing import NDArray
 
 from ...backend.errors import UserError
+from ...backend.tasks.paths import RATE
 from ...backend.tasks.walls import slice_mesh
 from ..movers import may_move
 from ..style.keeping import kept_pose
@@ -24,8 +25,6 @@ from ..work import computed
 if TYPE_CHECKING:
     from .props import WalkSettings
 
-RATE = 30.0
-"""Frames per second of walks."""
 WALL_HEIGHT = 0.5
 """Metres above the floor at which meshes are walls."""
 
@@ -103,6 +102,8 @@ def _lasting(
     obj: Object, walk: WalkSettings, task: str, metres: float
 ) -> Generator[float, None, dict[str, Any]]:
     """What does not change over a walk: walls and the path."""
+    if task == 'RANDOM':
+        return {}  # for which the panel has no walls
     floor = floor_of(obj, walk, task, metres)
     walls = yield from reading_walls(walk.walls, metres, floor)
     world: dict[str, Any] = {"walls": walls.tolist()} if len(walls) else {}

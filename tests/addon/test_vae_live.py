@@ -192,29 +192,40 @@ def test_playing_says_what_is_missing(process) -> None:
 # The modal operator, with events as a window would hand them over.
 
 
+class Context(SimpleNamespace):
+    """A context of the file that is open."""
+
+    scene = property(lambda self: bpy.context.scene)
+    view_layer = property(lambda self: bpy.context.view_layer)
+
+
 class Window:
     """A 3D View seen from straight above, ten pixels a unit, its middle at (100, 100)."""
 
     def __init__(self) -> None:
         self.region = SimpleNamespace(x=0, y=0, width=200, height=200, type='WINDOW')
         sidebar = SimpleNamespace(x=180, y=0, width=20, height=200, type='UI')
-        self.area = SimpleNamespace(regions=[self.region, sidebar], tag_redraw=lambda: None)
+        self.area = SimpleNamespace(
+            type='VIEW_3D', regions=[self.region, sidebar], tag_redraw=lambda: None
+        )
         self.screen = SimpleNamespace(areas=[self.area])
         self.text: str | None = None
         self.reports: list[str] = []
         manager = SimpleNamespace(
             event_timer_add=lambda *_, **__: "timer",
             event_timer_remove=lambda timer: None,
+            modal_handler_add=lambda operator: None,
             progress_begin=lambda *_: None,
             progress_update=lambda *_: None,
             progress_end=lambda: None,
             windows=[],
         )
-        self.context = SimpleNamespace(
+        self.context = Context(
             window=SimpleNamespace(screen=self.screen),
             window_manager=manager,
             workspace=SimpleNamespace(status_text_set=lambda text: setattr(self, "text", text)),
-            scene=bpy.context.scene,
+            area=self.area,
+            space_data=SimpleNamespace(region_3d=SimpleNamespace(view_rotation=Quaternion())),
         )
 
 
@@ -234,7 +245,7 @@ def window(monkeypatch: pytest.MonkeyPatch) -> Window:
 class Playing:
     """The operator without Blender's base class, of which Python makes no instances."""
 
-    def __init__(self, window: Window, player: Player) -> None:
+    def __init__(self, window: Window, player: Player | None = None) -> None:
         self._player = operators.Playing.player = player
         self._area, self._region = window.area, window.region
         self._view = SimpleNamespace(view_rotation=Quaternion())
@@ -253,6 +264,30 @@ for _class in (operators.WorkOperator, operators.LIMBER_OT_play_walk):
     for _name, _value in vars(_class).items():
         if not _name.startswith("__") and not _name.startswith("bl_"):
             setattr(Playing, _name, _value)
+
+
+def test_play_reads_the_world_in_steps_before_it_begins(process, window: Window, monkeypatch):
+    obj = walking_human()
+    for module in (operators, work):
+        monkeypatch.setattr(module, "bpy", InWindow)
+    before = rotations(obj)
+    playing = Playing(window)
+    assert playing.invoke(window.context, None) == {'RUNNING_MODAL'}
+    assert work.Work.running is not None and "Reading the world" in work.Work.running.status()
+    assert playing.play('ESC') == {'CANCELLED'} and window.reports == ["Cancelled"]
+    assert operators.Playing.player is None and work.Work.running is None
+    playing = Playing(window)
+    playing.invoke(window.context, None)
+    while operators.Playing.player is None:
+        assert playing.play('TIMER') == {'RUNNING_MODAL'}
+    work.run(live.play_for(operators.Playing.player, 3))
+    assert playing.play('TIMER') == {'RUNNING_MODAL'} and "steer" in str(window.text)
+    assert playing.play('ESC') == {'CANCELLED'} and operators.Playing.player is None
+    assert np.abs(rotations(obj) - before).max() < 1e-5
+    bpy.context.scene.limber.walk.task = 'PATH'
+    playing = Playing(window)
+    assert playing.invoke(window.context, None) == {'CANCELLED'}
+    assert "policy for Path" in window.reports[-1]
 
 
 def test_held_keys_and_the_pointer_steer(process, window: Window) -> None:
@@ -305,7 +340,7 @@ def test_what_was_played_is_baked_whatever_is_selected_by_then(
     process, jobs_root: Path, window: Window
 ) -> None:
     obj = walking_human()
-    bpy.context.scene.limber.walk.clean = False
+    bpy.context.scene.render.fps, bpy.context.scene.limber.walk.clean = 30, False
     playing = Playing(window, play(obj, 'RANDOM'))
     work.run(live.play_for(playing._player, 6))
     obj.name = "Renamed"

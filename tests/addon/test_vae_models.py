@@ -332,6 +332,10 @@ def test_command_line_trains_and_walks(backend, jobs_root: Path, tmp_path: Path,
     assert cli.main([*learn, "--task", "maze"]) == 0
     assert json.loads(capsys.readouterr().out)["task"] == "maze"
     assert (tmp_path / "target target.limber").is_file()
+    again = ["train-policy", str(model), "--task", "maze", "--samples", "1"]
+    policy.unlink()
+    assert cli.main([*again, "--out", str(policy)]) == 1
+    assert "target target.limber exists; choose another name" in capsys.readouterr().err
     out = tmp_path / "walked.blend"
     walk = ["walk", human, "--model", str(model), "--output", str(out), "--frames", "21", "--raw"]
     assert cli.main([*walk, "--name", "Stroll", "--json"]) == 0

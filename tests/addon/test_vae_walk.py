@@ -137,6 +137,11 @@ def test_meshes_are_walls() -> None:
         told(obj, 'MAZE')
 
 
+def test_random_walks_have_no_walls() -> None:
+    panel().walls = wall(height=0.1)  # that the panel does not show for them
+    assert told(make_armature(), 'RANDOM') == {}
+
+
 def test_what_is_missing_is_said() -> None:
     obj = make_armature()
     for task, sentence in (
@@ -179,13 +184,15 @@ def test_the_operators_own_task_counts_and_not_that_of_the_panel(backend, jobs_r
     obj = walking_human("path")
     panel().path = curve((0.0, 0.0), (3.0, 0.0))
     bpy.context.view_layer.objects.active = obj
-    for task in ('TARGET', 'MAZE', 'JOYSTICK'):
+    bpy.context.scene.limber.vae_figure.figure = 'WALKS'
+    for task in ('JOYSTICK', 'MAZE', 'TARGET'):
         panel().task = task
-        given = {"frames": 3, "whole_path": False, "clean": False}
-        assert bpy.ops.limber.bake_walk(task='PATH', **given) == {'FINISHED'}
-        bpy.context.scene.limber.vae_figure.figure = 'WALKS'
         assert bpy.ops.limber.vae_figure.poll() and bpy.ops.limber.play_walk.poll()
-    panel().task = 'TARGET'
+        assert bpy.ops.limber.bake_walk.poll()
+    given = {"frames": 3, "whole_path": False, "clean": False}
+    assert bpy.ops.limber.bake_walk(task='PATH', **given) == {'FINISHED'}
+    assert any("no policy for Target" in line for line in draw_all()["LIMBER_PT_walk"])
+    panel().sampling = True
     assert any("Choose an object to walk to" in line for line in draw_all()["LIMBER_PT_walk"])
 
 
@@ -226,6 +233,7 @@ def test_a_walk_begins_in_the_very_pose_that_was_chosen(
     backend, jobs_root: Path, start: str
 ) -> None:
     obj = walking_human()
+    bpy.context.scene.render.fps = 30
     listed = clip_list.add(obj, bpy.data.actions["Walk"])
     clip = read_clip(obj, bpy.data.actions["Walk"]).resampled(world.RATE)
     given = {"frames": 3, "clean": False, "name": "Begun"}
