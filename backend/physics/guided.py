@@ -32,13 +32,13 @@ FEWEST = 8
 class Guided:
     """How to learn."""
 
-    open_samples: int = 300
+    open_samples: int = 1000
     """Ns of the passes without feedback."""
     open_rounds: int = 12
     """Rounds of the skill's fragments in each of them."""
     passes: int = 2
     """Passes without feedback; what they do is averaged."""
-    open_spread: float = 0.1
+    open_spread: float = 0.2
     """Radians of their offsets."""
     iterations: int = 2
     """Of sampling and regression."""
@@ -67,7 +67,7 @@ class Guided:
     history: int = 2
     """Iterations whose tuples count."""
     back: int = 12
-    """Fragments to go back after a fall."""
+    """Fragments to go back after a fall; those before the last fall of all teach nothing."""
     tries: int = 5
     """How often to go back."""
 
@@ -99,8 +99,8 @@ def refined(
     """Line 4 of Algorithm 2: offsets and starts averaged over walks along given ways.
 
     Each pass goes every way once. What leads on for some fragments counts, as in improved sampling
-    control, so that a walk that fell still teaches the fragments before its fall. Fragments that
-    are `known` `(fragments,)` stay as they are.
+    control, so that a walk that fell still teaches what it did long before. Fragments that are
+    `known` `(fragments,)` stay as they are.
     """
     s = settings or Guided()
     spreads = np.array(policy.spreads)
@@ -110,7 +110,8 @@ def refined(
         actions: dict[int, list[Array]] = {}
         states: dict[int, list[Array]] = {}
         for way, found in zip(ways, walks):
-            for place, rows in enumerate(survivors(found.layers)):
+            stop = len(way) if found.reached == len(way) else found.reached - s.back
+            for place, rows in enumerate(survivors(found.layers)[: max(stop, 0)]):
                 if place < s.skipped and len(way) > len(skill):
                     continue
                 layer = found.layers[place]

@@ -27,6 +27,7 @@ from .skill import (
     bridged,
     chain,
     cycle_path,
+    end_of,
     facing_as,
     gait_path,
     legs_and_waist,
@@ -98,12 +99,11 @@ def _ways(body: Body, before: Path, after: Path) -> list[Path]:
     if not after.mirrored:
         fragments = min(fragments, after.fragments)
         count = fragments * after.steps
-        states = bridged(body, after.states[: count + 1], before.end, count * STEP)
+        states = bridged(body, after.states[: count + 1], end_of(body, before), count * STEP)
         return [Path(states, fragments, after.steps)]
     stride, strides = after.fragments * after.steps, max(round(fragments / after.fragments), 1)
-    states = bridged(
-        body, _strides(after, strides), before.end, min(seconds, strides * stride * STEP)
-    )
+    seconds, end = min(seconds, strides * stride * STEP), end_of(body, before)
+    states = bridged(body, _strides(after, strides), end, seconds)
     image = Mirror(body)
     parts = [states[k * stride : (k + 1) * stride + 1] for k in range(strides)]
     return [
@@ -115,7 +115,7 @@ def _ways(body: Body, before: Path, after: Path) -> list[Path]:
 def _speed_apart(body: Body, before: Path, after: Path) -> float:
     """By how many m/s over the ground the end of one path differs from the start of another."""
     start, own = after.states[:1], slice(body.positions, body.positions + 2)
-    end = facing_as(body, before.end[None], start)
+    end = facing_as(body, end_of(body, before)[None], start)
     return float(np.linalg.norm(end[0, own] - start[0, own]))
 
 

