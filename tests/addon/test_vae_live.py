@@ -370,3 +370,23 @@ def test_a_recording_that_could_not_be_baked_keeps_its_button(
     walk.clean_style, walk.clean = "", False
     assert bpy.ops.limber.bake_recording() == {'FINISHED'}
     assert "Bake Recording" not in draw_all()["LIMBER_PT_walk"]
+
+
+def test_a_recording_of_a_rig_that_was_changed_is_refused(process, jobs_root: Path) -> None:
+    obj = walking_human()
+    player = play(obj, 'RANDOM')
+    work.run(live.play_for(player, 4))
+    player.stop()
+    for clean in (False, True):
+        bpy.context.scene.limber.walk.clean = clean
+        live.Recording.keep(player, "Take")
+        bpy.ops.object.mode_set(mode='EDIT')
+        bones = obj.data.edit_bones
+        bones.remove(bones["hand.L" if clean else "hand.R"])
+        bpy.ops.object.mode_set(mode='OBJECT')
+        with pytest.raises(RuntimeError, match="which this rig does not have"):
+            bpy.ops.limber.bake_recording()
+    bpy.data.objects.remove(obj)
+    with pytest.raises(RuntimeError, match="is gone"):
+        bpy.ops.limber.bake_recording()
+    operators.Recording.clip = None
