@@ -68,7 +68,7 @@ def check_making() -> Steps:
     for entry in human().limber.clips:
         entry.use = entry.name == "Walk"
     actions = set(bpy.data.actions.keys())
-    call(bpy.ops.limber.make_physical, samples=100, passes=1)
+    call(bpy.ops.limber.make_physical, samples=3000, passes=20)  # long enough for Esc
     yield 2.0
     yield from press("Escape")
     yield from until(idle)
@@ -185,6 +185,7 @@ def learn_a_little() -> None:
         guided |= {"chains": 2, "rounds": 3, "skipped": 0}
         polishing = {"characters": 16, "fragments": 4, "batch": 64}
         few = {"updates": 1, "iterations": 1, "guided": guided, "polishing": polishing}
+        few |= {"alone": 1, "alone_polishing": polishing}
         return (yield from plain(*given)) | few
 
     learning.asking = small
@@ -229,6 +230,7 @@ def take_pictures() -> Steps:
     bpy.context.preferences.view.ui_scale = SCALE
     bpy.context.scene.frame_set(30)
     bpy.ops.limber.add_push()
+    human().limber.body.link_index = human().limber.body.links.find("shin.L")
     with bpy.context.temp_override(
         window=bpy.context.window_manager.windows[0], area=window.view(), region=region('WINDOW')
     ):
