@@ -366,10 +366,11 @@ def _add_simulate(command: argparse.ArgumentParser) -> None:
         "--want", default="", metavar="NAME", help="to get to and repeat; '*' to wander about"
     )
     command.add_argument("--seed", type=int, default=0, metavar="N", help="wander otherwise")
-    command.add_argument("--heading", type=number, metavar="DEGREES", help="direction, 0 along X")
-    command.add_argument("--target", metavar="NAME", help="object to go to")
-    command.add_argument("--path", metavar="NAME", help="Curve to follow")
-    command.add_argument(
+    goal = command.add_mutually_exclusive_group()
+    goal.add_argument("--heading", type=number, metavar="DEGREES", help="direction, 0 along X")
+    goal.add_argument("--target", metavar="NAME", help="object to go to")
+    goal.add_argument("--path", metavar="NAME", help="Curve to follow")
+    goal.add_argument(
         "--each-other", action="store_true", help="each goes to the nearest of the others"
     )
     command.add_argument(

@@ -679,7 +679,7 @@ def test_commands_leave_the_panels_of_a_file_as_they_are(
     for odd in (
         ["--push", "2", "nan", "0", "0"],
         ["--heading", "inf"],
-        ["--push", "inf"] + 3 * ["0"],
+        ["--path=A", "--target=B"],
     ):
         assert cli.main([*command, *odd]) == 2
         assert "error: argument" in capsys.readouterr().err
