@@ -54,6 +54,8 @@ STAGES = (0.06, 0.3)
 """Parts of the time after which sampling without feedback, and guided learning, are done."""
 ONWARDS = 6
 """Fragments that a chain is gone on for after its end, to learn what leads on."""
+FRAGMENTS_SEEN = 14
+"""Of a graph, for which one crowd is enough, as it is for a skill."""
 WHOLE = -1
 """The lesson of all chains together, the last one."""
 
@@ -91,7 +93,8 @@ class Settings:
     guided: dict[str, Any] = field(default_factory=dict)
     """Fields of `Guided` that differ from their defaults."""
     polishing: dict[str, Any] = field(default_factory=dict)
-    """Fields of `Polishing` that differ from their defaults, where all chains are practised."""
+    """Fields of `Polishing` that differ from their defaults, where all chains are practised; a
+    graph's crowd is as large as it needs by itself."""
 
     def check(self) -> None:
         """Raises a `UserError` for what makes no sense."""
@@ -107,7 +110,6 @@ class Learning:
         self.job, self.settings = job, settings
         guided = {"iterations": settings.iterations, **settings.guided}
         self.guided = from_told(Guided, guided)
-        self.polishing = from_told(Polishing, settings.polishing)
         self.alone_polishing = from_told(Polishing, settings.alone_polishing)
         told = settings.earlier
         paths = [told] if isinstance(told, str) else told
@@ -117,6 +119,8 @@ class Learning:
         if locked:
             body = body_of_locked(body, graphs, locked)
         self.skill = linked(body, plan, clips)
+        crowd = _crowd(self.skill) if len(self.skill.chains) > 1 else {}
+        self.polishing = from_told(Polishing, {**crowd, **settings.polishing})
         self.policy = silent(self.skill, self.guided.open_spread)
         self.known = np.zeros(len(self.skill), dtype=bool)
         for graph in graphs:
@@ -355,6 +359,14 @@ class Learning:
     def spent(self) -> float:
         """Seconds of learning, all runs together."""
         return self.seconds + time.monotonic() - self._began
+
+
+def _crowd(skill: Fragments) -> dict[str, Any]:
+    """Fields of `Polishing` for a whole graph: so many characters that each fragment is seen as
+    often as when a skill is practised alone."""
+    crowds = max(round(len(skill) / FRAGMENTS_SEEN), 1)
+    several = {"renewed": 0.2, "batch": 4096, "own": 0.5} if crowds > 1 else {}
+    return {"characters": crowds * Polishing.characters, **several}
 
 
 def _way_through(

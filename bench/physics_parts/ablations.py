@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
@@ -19,7 +20,7 @@ from backend.physics.fragments import Fragments
 from backend.physics.guided import Guided, Learner, refined
 from backend.physics.linear_actor import LinearActor
 from backend.physics.mujoco_engine import MujocoEngine
-from backend.physics.policy import silent
+from backend.physics.policy import Policy, silent
 from backend.physics.polishing import Polishing
 from backend.physics.practice import Practice
 from backend.physics.skill import gait
@@ -47,6 +48,7 @@ class Variant:
     iterations: int = 2
     engine: type[MujocoEngine] = MujocoEngine
     on_time: bool = False
+    guided: Guided = field(default_factory=Guided)
     shared: bool = True
     whitened: bool = True
     moved: bool = True
@@ -56,6 +58,7 @@ VARIANTS: dict[str, Variant] = {
     "as it is": Variant(),
     "MuJoCo's own damping": Variant(engine=OwnDamping),
     "strides end by the clock": Variant(on_time=True),
+    "300 samples of 0.1 rad": Variant(guided=Guided(open_samples=300, open_spread=0.1)),
     "no guided learning": Variant(iterations=0),
     "no shared part of M": Variant(shared=False),
     "gamma 0.4": Variant(polishing=Polishing(discount=0.4)),
@@ -85,23 +88,33 @@ def measure_ablations(names: tuple[str, ...] = tuple(VARIANTS)) -> dict[str, Any
 
 def _learned(variant: Variant, seed: int) -> tuple[int | None, float, float]:
     """After how many updates the walk lasts, and the cycles and push of the best try."""
-    clip = motion("walk")
-    body = build(clip.skeleton, [clip], BodySettings(mass=MASS))
-    skill = gait(body, clip)
-    if variant.on_time:
-        skill = replace(skill, chains=tuple(replace(each, lands=-1) for each in skill.chains))
-    engine, settings = variant.engine(body), Guided()
-    rng = np.random.default_rng([seed, 1])
-    way = np.tile(np.arange(len(skill)), settings.open_rounds)
-    policy = silent(skill, settings.open_spread)
-    skill, policy = refined(engine, skill, policy, [way], rng, settings)
-    learner = Learner(engine, skill, policy, seed, settings)
+    skill, policy = _sampled(variant.engine, variant.on_time, variant.guided, seed)
+    engine = variant.engine(skill.body)
+    learner = Learner(engine, skill, policy, seed, variant.guided)
     for _ in range(variant.iterations):
         learner.iterate()
     with _left_out(variant):
         found = _practised(engine, skill, learner, variant, seed)
     engine.close()
     return found
+
+
+@cache
+def _sampled(
+    kind: type[MujocoEngine], on_time: bool, guided: Guided, seed: int
+) -> tuple[Fragments, Policy]:
+    """A walk without feedback."""
+    clip = motion("walk")
+    body = build(clip.skeleton, [clip], BodySettings(mass=MASS))
+    skill = gait(body, clip)
+    if on_time:
+        skill = replace(skill, chains=tuple(replace(each, lands=-1) for each in skill.chains))
+    engine, rng = kind(body), np.random.default_rng([seed, 1])
+    way = np.tile(np.arange(len(skill)), guided.open_rounds)
+    policy = silent(skill, guided.open_spread)
+    skill, policy = refined(engine, skill, policy, [way], rng, guided)
+    engine.close()
+    return skill, policy
 
 
 def _practised(

@@ -38,8 +38,7 @@ SKILLS: dict[str, dict[str, Any]] = {
 GRAPH = "graph"
 GRAPH_SETTINGS: dict[str, Any] = {
     "body": {"mass": MASS, "strength": 2.0, "strong": True},
-    "updates": 120,
-    "polishing": {"characters": 3072, "renewed": 0.2, "batch": 4096, "own": 0.5},
+    "updates": 140,
 }
 _CYCLIC, _GAIT, _RISING = {"cyclic": True}, {"cyclic": True, "symmetric": True}, {"rising": True}
 GRAPH_CONTROLLERS: dict[str, dict[str, bool]] = {
