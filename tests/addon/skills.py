@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import tempfile
 from itertools import permutations
 from pathlib import Path
@@ -16,6 +17,7 @@ from bl_ext.user_default.limber.backend.physics.graph_plan import Controller, Pl
 from bl_ext.user_default.limber.backend.physics.linking import linked
 from bl_ext.user_default.limber.backend.physics.policy import silent
 from bpy.types import Object
+from rigs import make_empty
 from styles import open_human
 
 _folder = tempfile.TemporaryDirectory(prefix="limber-graphs-")
@@ -45,3 +47,12 @@ def ready_human() -> Object:
     models.add_file(obj, graph_file())
     bpy.context.scene.limber.simulation.frames = 20
     return obj
+
+
+def throw_far_off(frame: int) -> None:
+    """A ball at a frame, at 5 m/s along -X, where nobody is."""
+    simulation, empty = bpy.context.scene.limber.simulation, make_empty("Cannon")
+    empty.location, empty.rotation_euler = (50.0, 0.0, 1.0), (0.0, -math.pi / 2, 0.0)
+    bpy.context.view_layer.update()
+    entry = simulation.throws.add()
+    entry.source, entry.frame, entry.speed = empty, frame, 5.0

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import os
 import signal
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import bpy
 import numpy as np
 import pytest
-from bl_ext.user_default.limber.addon import session, settings, work
+from bl_ext.user_default.limber.addon import session, work
 from bl_ext.user_default.limber.addon.clips import read_clip
 from bl_ext.user_default.limber.addon.ops import vae_walk as operators
 from bl_ext.user_default.limber.addon.rig import read_rig
@@ -32,17 +30,6 @@ from styles import style_file
 from vaes import walking_human
 
 PATIENCE = 60.0
-
-
-@pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One session on this Python for all tests of this file."""
-    log = tmp_path_factory.mktemp("session") / "session.log"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settings, "backend_python", lambda: Path(sys.executable))
-        patch.setattr(settings, "session_log", lambda: log)
-        yield
-        session.stop()
 
 
 class InWindow:
