@@ -18,6 +18,7 @@ from ..physics.simulating import WANDER, Simulated
 from ..vae.world import RATE
 from ..work import WorkOperator, redraw_panels, require_idle
 from .base import NeedsRig, OwnRig
+from .in_view import ViewOperator
 from .picture_marks import draw_line, draw_ring
 from .simulate import tell
 
@@ -39,7 +40,7 @@ class Playing:
     play: ClassVar[Play | None] = None
 
 
-class LIMBER_OT_play_simulation(OwnRig, WorkOperator, Operator):
+class LIMBER_OT_play_simulation(OwnRig, ViewOperator, Operator):
     """Simulate in the viewport. Drag with the left mouse button to push the nearest character; \
 1 to 9 have the characters get to a controller, 0 has them wander about; Enter bakes what was \
 played as new Actions, Esc or a right click puts the poses back"""
@@ -48,9 +49,6 @@ played as new Actions, Esc or a right click puts the poses back"""
     bl_label = "Play"
     bl_options = {'UNDO'}
     doing = "Baking"
-
-    _work: Any = None
-    """What bakes the simulation when it was stopped."""
 
     @classmethod
     def require(cls, context: Context) -> None:
@@ -83,16 +81,12 @@ played as new Actions, Esc or a right click puts the poses back"""
             return self.execute(context)
         try:
             require_idle()
-            if context.area is None or context.area.type != 'VIEW_3D':
-                raise UserError("Press this in a 3D View.")
+            self._look(context)
             if Playing.play is not None:
                 raise UserError("A simulation is being played already; press Esc there.")
             self._play = Playing.play = begin(context)
         except UserError as error:
             return self._refuse(error)
-        self._area = context.area
-        self._region = next(r for r in context.area.regions if r.type == 'WINDOW')
-        self._view = context.space_data.region_3d
         self._drag: tuple[Vector, Vector] | None = None
         self._clock: Clock | None = None
         self._told: tuple[str | None, str] = (None, "")
@@ -104,27 +98,13 @@ played as new Actions, Esc or a right click puts the poses back"""
         redraw_panels(context)
         return {'RUNNING_MODAL'}
 
-    def modal(self: Any, context: Context, event: Event) -> set[str]:
-        if self._work is not None:
-            return WorkOperator.modal(self, context, event)
-        try:
-            return self._handle(context, event)
-        except UserError as error:
-            self.report({'ERROR'}, str(error))
-            return self._stop(context)
-        except ReferenceError:
-            return self._stop(context)
-        except BaseException:
-            self._stop(context)
-            raise
-
     def _handle(self: Any, context: Context, event: Event) -> set[str]:
         play, kind, pressed = self._play, event.type, event.value == 'PRESS'
         if not self._there(context) or Playing.play is not play:
             return self._stop(context)
         if play.problem:
             raise UserError(play.problem)
-        at = Vector((event.mouse_x - self._region.x, event.mouse_y - self._region.y))
+        at = self._at(event)
         if kind == 'TIMER':
             self._go_on(context)
         elif kind in {'ESC', 'RIGHTMOUSE'} and pressed:
@@ -215,32 +195,11 @@ played as new Actions, Esc or a right click puts the poses back"""
         if None not in seen:
             draw_ring(seen[0], (seen[1] - seen[0]).length)
 
-    def _inside(self: Any, event: Event) -> bool:
-        for region in self._area.regions:
-            within_x = region.x <= event.mouse_x < region.x + region.width
-            within_y = region.y <= event.mouse_y < region.y + region.height
-            if within_x and within_y and region.type != 'WINDOW':
-                return False  # the sidebar and the toolbar may lie over the view
-        x, y = event.mouse_x - self._region.x, event.mouse_y - self._region.y
-        return 0 <= x < self._region.width and 0 <= y < self._region.height
-
-    def _there(self: Any, context: Context) -> bool:
-        """Whether the view is still on the screen: nothing may be asked of one that is gone."""
-        window = context.window
-        return window is not None and any(area == self._area for area in window.screen.areas)
-
     def _record(self: Any, context: Context) -> set[str]:
         Recording.keep(self._play)
         self._stop(context)
         # What was played stays, with its button, if something else is under way.
         return self._begin(context)
-
-    def cancel(self: Any, context: Context) -> None:
-        # Blender calls this when the window closes or another file is opened.
-        if self._work is not None:
-            WorkOperator.cancel(self, context)
-        else:
-            self._stop(context)
 
     def _stop(self: Any, context: Context) -> set[str]:
         """Ends playing; again does nothing."""

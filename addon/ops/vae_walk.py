@@ -23,6 +23,7 @@ from ..vae.world import RATE
 from ..work import WorkOperator, redraw_panels, require_idle
 from .bake import fill_in
 from .base import NeedsRig, OwnRig
+from .in_view import ViewOperator
 from .jobs import look_soon
 
 _KEYS = {
@@ -74,7 +75,7 @@ and bake the walk as a new Action; one for each character if there are several""
         self.report(kind, ". ".join(text.rstrip(".") for text in said))
 
 
-class LIMBER_OT_play_walk(OwnRig, WorkOperator, Operator):
+class LIMBER_OT_play_walk(OwnRig, ViewOperator, Operator):
     """Walk in the viewport. Steer with the arrow keys or WASD, or with the mouse on the floor; \
 Enter or a click bakes what was played as a new Action, Esc or a right click puts the pose back"""
 
@@ -84,8 +85,6 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
     doing = "Reading the world"
 
     _player: Player | None = None
-    _work: Any = None
-    """What reads the world at first, and bakes the recording in the end."""
 
     @classmethod
     def require(cls, context: Context) -> None:
@@ -118,15 +117,11 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
             return self.execute(context)
         try:
             require_idle()
-            if context.area is None or context.area.type != 'VIEW_3D':
-                raise UserError("Press this in a 3D View.")
+            self._look(context)
             if Playing.player is not None:
                 raise UserError("A character is being played already; press Esc there.")
         except UserError as error:
             return self._refuse(error)
-        self._area = context.area
-        self._region = next(r for r in context.area.regions if r.type == 'WINDOW')
-        self._view = context.space_data.region_3d
         self._held: set[str] = set()
         return WorkOperator.invoke(self, context, event)
 
@@ -139,20 +134,6 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
         self._timer = manager.event_timer_add(1.0 / RATE, window=context.window)
         redraw_panels(context)
         return {'RUNNING_MODAL'}
-
-    def modal(self: Any, context: Context, event: Event) -> set[str]:
-        if self._work is not None:
-            return WorkOperator.modal(self, context, event)
-        try:
-            return self._handle(context, event)
-        except UserError as error:
-            self.report({'ERROR'}, str(error))
-            return self._stop(context)
-        except ReferenceError:
-            return self._stop(context)
-        except BaseException:
-            self._stop(context)
-            raise
 
     def _handle(self: Any, context: Context, event: Event) -> set[str]:
         player, kind, pressed = self._player, event.type, event.value == 'PRESS'
@@ -205,7 +186,7 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
 
     def _on_floor(self: Any, event: Event) -> Vector | None:
         """The place on the floor under the pointer; None above the horizon."""
-        at = Vector((event.mouse_x - self._region.x, event.mouse_y - self._region.y))
+        at = self._at(event)
         origin = view3d_utils.region_2d_to_origin_3d(self._region, self._view, at)
         way = view3d_utils.region_2d_to_vector_3d(self._region, self._view, at)
         above = origin.z - self._player.floor / self._player.metres
@@ -213,33 +194,12 @@ Enter or a click bakes what was played as a new Action, Esc or a right click put
             return None
         return origin + way * (above / -way.z)
 
-    def _inside(self: Any, event: Event) -> bool:
-        for region in self._area.regions:
-            within_x = region.x <= event.mouse_x < region.x + region.width
-            within_y = region.y <= event.mouse_y < region.y + region.height
-            if within_x and within_y and region.type != 'WINDOW':
-                return False  # the sidebar and the toolbar may lie over the view
-        x, y = event.mouse_x - self._region.x, event.mouse_y - self._region.y
-        return 0 <= x < self._region.width and 0 <= y < self._region.height
-
-    def _there(self: Any, context: Context) -> bool:
-        """Whether the view is still on the screen: nothing may be asked of one that is gone."""
-        window = context.window
-        return window is not None and any(area == self._area for area in window.screen.areas)
-
     def _record(self: Any, context: Context) -> set[str]:
         _keep(self._player, context)
         self._stop(context)
         self.doing = "Baking"
         # The recording stays, with its button, if something else is under way.
         return self._begin(context)
-
-    def cancel(self: Any, context: Context) -> None:
-        # Blender calls this when the window closes or another file is opened.
-        if self._work is not None:
-            WorkOperator.cancel(self, context)
-        else:
-            self._stop(context)
 
     def _stop(self: Any, context: Context) -> set[str]:
         if Playing.player is self._player:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bl_ext.user_default.limber.addon import session, work
 from bl_ext.user_default.limber.addon.clips import read_clip
-from bl_ext.user_default.limber.addon.ops import simulate_live
+from bl_ext.user_default.limber.addon.ops import in_view, simulate_live
 from bl_ext.user_default.limber.addon.physics import (
     live,
     models,
@@ -191,7 +191,7 @@ class Window:
         """As Blender makes it when Play is pressed."""
         kind = simulate_live.LIMBER_OT_play_simulation
         own = {name: each for name, each in vars(kind).items() if callable(each)}
-        made = type("Played", (work.WorkOperator,), {**own, "doing": kind.doing})()
+        made = type("Played", (in_view.ViewOperator,), {**own, "doing": kind.doing})()
         made._play, made._timer, made._drawing, made._work = play, "timer", "drawing", None
         made._there = lambda context: False
         made.report = lambda level, text: self.reported.append(text)

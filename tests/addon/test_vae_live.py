@@ -247,7 +247,7 @@ class Playing:
         return self.modal(self._window.context, event)
 
 
-for _class in (operators.WorkOperator, operators.LIMBER_OT_play_walk):
+for _class in (operators.WorkOperator, operators.ViewOperator, operators.LIMBER_OT_play_walk):
     for _name, _value in vars(_class).items():
         if not _name.startswith("__") and not _name.startswith("bl_"):
             setattr(Playing, _name, _value)
