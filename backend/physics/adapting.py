@@ -22,6 +22,8 @@ from .states import action_size
 
 WINDOW = 6
 """Fragments before a fall that are sampled more widely again."""
+WIDER, WIDEST = 1.3, 0.35
+"""How much more after each fall, and radians of the widest."""
 AHEAD = 3
 """Fragments that something must lead on for, to be learned from."""
 
@@ -83,7 +85,7 @@ def adapt(
     size = (reference.fragments, action_size(engine.body, links))
     now = start or Distribution(np.zeros(size), np.full(size, settings.spread))
     best: Execution | None = None
-    succeeded, number = 0, 0
+    succeeded, number, wide = 0, 0, settings.spread
     sampling = replace(settings.sampling, tries=1)
     while number < settings.passes and succeeded < settings.wanted:
         farthest = 0 if best is None else best.reached
@@ -100,7 +102,11 @@ def adapt(
         if best is None or _better(found, best):
             best = found
         if found.layers:
-            _learn(now, found.layers, settings, fell=found.reached < reference.fragments)
+            _learn(now, found.layers, settings)
+        if found.reached < reference.fragments:
+            wide = max(min(WIDER * wide, WIDEST), wide)
+            around_fall = slice(max(0, found.reached - WINDOW), found.reached + 1)
+            now.spreads[around_fall] = wide
     assert best is not None
     return Outcome(best, now, succeeded, number)
 
@@ -111,7 +117,7 @@ def _better(one: Execution, other: Execution) -> bool:
     return float(one.costs.sum()) < float(other.costs.sum())
 
 
-def _learn(now: Distribution, layers: list[Layer], settings: Adapting, fell: bool) -> None:
+def _learn(now: Distribution, layers: list[Layer], settings: Adapting) -> None:
     for fragment, rows in enumerate(survivors(layers)):
         offsets = layers[fragment].offsets[rows]
         rate = settings.rate
@@ -120,9 +126,6 @@ def _learn(now: Distribution, layers: list[Layer], settings: Adapting, fell: boo
         variance = offsets.var(axis=0) if len(rows) > 4 else now.spreads[fragment] ** 2
         mixed = (1.0 - rate) * now.spreads[fragment] ** 2 + rate * variance
         now.spreads[fragment] = np.maximum(np.sqrt(mixed), settings.least)
-    if fell:
-        stop = len(layers)
-        now.spreads[max(0, stop - WINDOW) : stop + 1] = settings.spread
 
 
 def survivors(layers: list[Layer], ahead: int = AHEAD) -> list[Indices]:

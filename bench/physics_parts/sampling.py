@@ -23,7 +23,7 @@ CLIPS: dict[str, dict[str, Any]] = {
     "walk": {"rounds": 8},
     "run": {"rounds": 4, "strength": 2.0},
     "spinkick": {"strength": 2.0, "strong": True},
-    "backflip": {"strength": 2.0, "strong": True, "samples": 1000, "spread": 0.15},
+    "backflip": {"strength": 2.0, "strong": True, "samples": 1000, "spread": 0.2},
     "cartwheel": {"strength": 2.0, "strong": True},
     "getup_facedown": {"strength": 2.0},
     "getup_faceup": {"strength": 2.0},
