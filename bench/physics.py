@@ -26,7 +26,16 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 sys.path.insert(0, str(PROJECT / "bench"))
 
-from physics_parts import ablations, engines, graphs, models, sampling, skills, workers
+from physics_parts import (
+    ablations,
+    engines,
+    graphs,
+    models,
+    pictures,
+    sampling,
+    skills,
+    workers,
+)
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "engines": engines.measure_engines,
@@ -37,8 +46,11 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "workers": workers.measure_workers,
 }
 """Each prints its lines and gives back its figures."""
-MORE: dict[str, Callable[[], dict[str, Any]]] = {"ablations": ablations.measure_ablations}
-"""What takes an hour, and is measured when it is asked for."""
+MORE: dict[str, Callable[[], dict[str, Any]]] = {
+    "ablations": ablations.measure_ablations,
+    "pictures": pictures.draw_graph,
+}
+"""What takes long or is no figure, when it is asked for."""
 
 
 def main() -> None:
