@@ -48,8 +48,10 @@ def poses(body: Body, clip: Clip) -> Array:
 
 
 def _twist(turns: Array, axis: Array) -> Array:
-    """Angles `(frames, 1)` of turns about a hinge's axis; what is beside it is left out."""
-    return np.asarray(np.unwrap(2.0 * np.arctan2(turns[:, 1:] @ axis, turns[:, 0])))[:, None]
+    """Angles `(frames, 1)` of turns about a hinge's axis; what is beside it is left out. They are
+    about the joint's centre, whichever of two quaternions says the first turn."""
+    angles = np.unwrap(2.0 * np.arctan2(turns[:, 1:] @ axis, turns[:, 0]))
+    return np.asarray(angles - 2.0 * np.pi * np.round(angles.mean() / (2.0 * np.pi)))[:, None]
 
 
 def sampled(body: Body, rows: Array, fps: float, times: Array, loop: bool = False) -> Array:

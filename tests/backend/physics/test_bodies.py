@@ -383,6 +383,22 @@ def test_clips_come_back_from_states() -> None:
         np.testing.assert_allclose(kinematics.pose(again)[0], kinematics.pose(clip)[0], atol=1e-6)
 
 
+def test_a_hinge_is_as_bent_by_either_quaternion_of_a_turn() -> None:
+    """Else it is beyond its limits by a whole turn, and the simulation bursts."""
+    body, clip = human(), motion("walk")
+    states = clip_states.poses(body, clip)
+    for number in body.of_kind("hinge"):
+        (joint, *_), where = body.links[number].joints, body.q_slices[number]
+        turns = np.array(clip.rotations)
+        turns[:, joint] *= -1.0
+        again = clip_states.poses(body, replace(clip, rotations=turns))
+        np.testing.assert_allclose(again[:, where], states[:, where], atol=1e-9)
+        limits = body.links[number].lower, body.links[number].upper
+        assert (
+            limits[0] - 0.01 <= again[:, where].min() <= again[:, where].max() <= limits[1] + 0.01
+        )
+
+
 def test_velocities_are_those_of_the_motion() -> None:
     """As differences over 1 ms tell."""
     body = human()
