@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from .products import product
+
 # The matrices are small: threads that wait for one another cost more than they bring, and with one
 # the same seed gives the same numbers on every machine.
 torch.set_num_threads(1)
@@ -81,7 +83,7 @@ class MixedLayer(nn.Module):
     def forward(self, gates: Tensor, x: Tensor) -> Tensor:
         """`(batch, outputs)` of gates `(batch, experts)` and inputs `(batch, inputs)`."""
         gated = (gates[:, :, None] * x[:, None, :]).flatten(1)
-        return torch.addmm(gates @ self.bias, gated, self.weight.t())
+        return torch.addmm(product(gated, self.weight), gates, self.bias)
 
 
 class Decoder(nn.Module):

@@ -8,6 +8,7 @@ from torch.distributions import Normal, kl_divergence
 from torch.nn import functional
 
 from backend.vae.network import Decoder, MixedLayer, Network, Shape, losses
+from backend.vae.products import product
 
 SMALL = Shape(pose=15, latents=4, hidden=8, experts=3)
 
@@ -42,6 +43,21 @@ def test_gradients_of_both_ways_agree() -> None:
     other = torch.autograd.grad(per_sample(layer, gates, x).square().sum(), inputs)
     for mine, theirs in zip(one, other):
         assert torch.allclose(mine, theirs, atol=1e-12)
+
+
+def test_products_and_their_slopes_are_those_of_matrices() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(70, 30, requires_grad=True)
+    weight = torch.randn(40, 30, requires_grad=True)
+    to = torch.randn(70, 40)
+    assert torch.allclose(product(x, weight), x @ weight.t(), atol=1e-4)
+    one = torch.autograd.grad((product(x, weight) * to).sum(), (x, weight))
+    other = torch.autograd.grad((x @ weight.t() * to).sum(), (x, weight))
+    for mine, theirs in zip(one, other):
+        assert torch.allclose(mine, theirs, atol=1e-4)
+    # The network stays as it is while a policy follows the slope through it.
+    (through,) = torch.autograd.grad((product(x, weight.detach()) * to).sum(), (x,))
+    assert torch.allclose(through, one[0])
 
 
 @pytest.mark.parametrize("name", ["first", "second", "last"])
